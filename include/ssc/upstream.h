@@ -18,8 +18,9 @@
  *            with the same xid; then retried is true, and SSC_E_EXIST or SSC_E_NOENT of a call that
  *            changes the name space may be the work of its first sending (see sync_call.h).
  * Buffers    Names are copied. READ and WRITE borrow iov[] and what it points to until done.
- * Threads    submit: any. done and late: any thread, also the submitting one before submit returns;
- *            they hold no lock of the upstream and must not block.
+ * Threads    submit: any. done: any thread, also the submitting one before submit returns; unless
+ *            done_only_wakes it is never another submitter's. late: a thread of the upstream's.
+ *            They run with no lock of the upstream held and must not block.
  * Units      bytes; ns on the clock of clock.h.
  * Source     RFC 1813 3.3 for the procedures.
  */
@@ -118,6 +119,10 @@ struct ssc_call {
 	char *name;            /* owned; ssc_call_set_name */
 	char *text;            /* owned; target of SYMLINK, new name of RENAME; ssc_call_set_text */
 	uint64_t answer_by_ns; /* deadline; 0 = none, then only the dead limit ends it */
+	uint64_t drive_ns;     /* submit may block so long and drive the connection itself, which
+				  spares two changes of thread when nobody else drives it */
+	bool done_only_wakes;  /* done just wakes a waiter: it may run on another submitter's
+				  thread, which may hold locks of the host */
 	void (*done)(struct ssc_call *call);
 	void (*late)(struct ssc_call *call); /* may be NULL */
 	void *ctx;                           /* the submitter's */
@@ -186,7 +191,8 @@ struct ssc_upstream_ops {
 	/**
 	 * @brief Start @call. Its done runs exactly once, whatever happens.
 	 *
-	 * Owns: takes a reference of its own. Blocks: no. Locks: none of ours held by the caller.
+	 * Owns: takes a reference of its own. Blocks: at most call->drive_ns. Locks: none of ours
+	 * held by the caller.
 	 */
 	void (*submit)(struct ssc_upstream *up, struct ssc_call *call);
 
