@@ -76,7 +76,7 @@ enum ssc_err {
 	SSC_E_BADTYPE,
 	SSC_E_JUKEBOX,
 	/* Not from a peer: */
-	SSC_E_TIMEDOUT, /* a deadline passed, the call may still take effect upstream */
+	SSC_E_TIMEDOUT, /* a deadline passed; sent, so it may still take effect upstream */
 	SSC_E_DOWN,     /* the upstream is not reachable now; nothing was sent */
 	SSC_E_CONN,     /* the connection broke while the call was in flight */
 	SSC_E_PROTO,    /* the peer's reply breaks the protocol */

@@ -25,17 +25,19 @@ typedef void (*ssc_log_fn)(enum ssc_log_level level, const char *fmt, va_list ar
 /**
  * @brief Where lines go, and the most talkative level wanted.
  *
- * Until the first call lines of level WARN and worse go to stderr. Threads: init only.
+ * Until the first call, and after one with NULL (@max is then ignored), lines of level WARN and
+ * worse go to stderr. Threads: init only.
  */
 void ssc_log_set(ssc_log_fn sink, enum ssc_log_level max);
 
 /** @brief Whether lines of @level are wanted now: spares building them. */
 bool ssc_log_wants(enum ssc_log_level level);
 
+/** @brief Print one line, whatever the level: callers use the macros below. */
 void ssc_log_print(enum ssc_log_level level, const char *fmt, ...) SSC_PRINTF(2, 3);
 
 /** @brief True at most once a second for one @last (zeroed static), for lines a peer can cause. */
-bool ssc_log_once_a_second(_Atomic uint64_t *last);
+bool ssc_log_once_a_second(_Atomic uint64_t *last) SSC_NONNULL;
 
 #define ssc_log(level, ...)                                \
 	do {                                               \

@@ -9,11 +9,12 @@
  * References holder          taken in        dropped in
  *            submitter       ssc_call_new    ssc_call_put
  *            upstream        submit          after done, or after late when the call is late
- * Deadline   A call whose answer_by_ns passes completes with SSC_E_TIMEDOUT. If the upstream may
- *            still carry it out, its real outcome is reported by late(), once, whenever that is
- *            known (a reply, or SSC_E_CONN when the connection was given up). Between done and
- *            late the submitter reads no result field. A late WRITE is never sent again, and later
- *            WRITEs to its range wait for it.
+ * Deadline   A call whose answer_by_ns passes completes with SSC_E_TIMEDOUT when it was sent, and
+ *            with SSC_E_DOWN when it never was. After TIMEDOUT its real outcome is always reported
+ *            by late(), once, whenever that is known (a reply, SSC_E_CONN when the connection was
+ *            given up, SSC_E_SHUTDOWN by stop). Between done and late the submitter reads no
+ *            result field. A late WRITE is never sent again, and later WRITEs to its range wait
+ *            for it.
  * Re-sending A call that was in flight when its connection broke is sent again on the next one,
  *            with the same xid; then retried is true, and SSC_E_EXIST or SSC_E_NOENT of a call that
  *            changes the name space may be the work of its first sending (see sync_call.h).
@@ -256,8 +257,11 @@ void *ssc_call_priv(struct ssc_call *call) SSC_NONNULL;
 /** @brief "LOOKUP" and so on, for logs. Never NULL. */
 const char *ssc_op_str(enum ssc_op op);
 
-/** @brief Whether carrying @op out twice may differ from once (RFC 1813 4.8). */
-bool ssc_op_is_idempotent(enum ssc_op op, const struct ssc_call *call);
+/**
+ * @brief Whether carrying @call out twice does the same as once, also when its client has gone on
+ *        in between (RFC 1813 4.8): not what changes the name space or cuts a file off.
+ */
+bool ssc_call_is_idempotent(const struct ssc_call *call) SSC_NONNULL;
 
 /* ---- the implementation on libnfs (FSAL_SSC/upstream/) ---- */
 
