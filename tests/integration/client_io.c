@@ -383,14 +383,12 @@ static int tree_in_one(struct client *c, const char *from, const char *to)
 		return err ? client_fail(c, "symlink", to, err) : 0;
 	}
 	if (S_ISDIR(st.st_mode)) {
-		err = CALL(c, nfs_mkdir(c->nfs, to));
-		if (err)
-			return client_fail(c, "mkdir", to, err);
-		if (client_tree_in(c, from, to))
-			return 1;
-	} else if (client_put(c, from, to)) {
-		return 1;
+		/* With its mode at once: libnfs 4.0.0 opens what it chmods, over v4 also folders. */
+		err = CALL(c, nfs_mkdir2(c->nfs, to, (int)(st.st_mode & 07777)));
+		return err ? client_fail(c, "mkdir", to, err) : client_tree_in(c, from, to);
 	}
+	if (client_put(c, from, to))
+		return 1;
 	err = CALL(c, nfs_chmod(c->nfs, to, (int)(st.st_mode & 07777)));
 	return err ? client_fail(c, "chmod", to, err) : 0;
 }
