@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * conn.c - one connection: submissions, calls in flight, deadlines, completions.
+ *
+ * A call's way:  q -> ready -> flight -> (completion list) -> done
+ *                      ^--------' connection lost: again, with the same xid
+ * q is wait-free. Whoever holds the lock empties it: a submitter whose trylock fails leaves its call
+ * to the holder, who looks at q again after unlocking, so that no call is forgotten.
+ * What completes is collected under the lock and run after it. A completion that may take the
+ * host's locks runs on its own submitter's thread or on the loop thread, never on another
+ * submitter's: that one may hold those locks itself (see ssc_call.done_only_wakes).
+ *
+ * Deadlines are looked for only when the earliest one noted has passed: with calls that live for
+ * milliseconds and deadlines of seconds that is a scan every few seconds, not one per call.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "libnfs_compat.h"
+#include "ssc/clock.h"
+#include "ssc/log.h"
+
+/* What a call without data counts for when the least loaded connection is chosen. */
+#define LOAD_SMALL 512
+
+/* A driver looks up from poll() so often, to see whether it should let go. */
+#define DRIVE_SLICE_MS 50
+
+/* Replies read in one go before completions run. */
+#define SERVICE_ROUNDS 256
+
+/* An undecodable reply is asked for again so often, then the call fails. */
+#define BAD_REPLIES_MAX 2
+
+void ssc_conn_kick(struct ssc_conn *conn)
+{
+	const uint64_t one = 1;
+
+	if (!atomic_exchange(&conn->kicked, true)) {
+		/* Cannot fail: the counter is read back to 0 before the flag is. */
+		ssize_t n = write(conn->evfd, &one, sizeof(one));
+		(void)n;
+	}
+}
+
+bool ssc_conn_pump_try(struct ssc_conn *conn)
+{
+	int free_pump = 0;
+
+	return atomic_compare_exchange_strong(&conn->pump, &free_pump, 1);
+}
+
+/*
+ * The submitter counts its call into n_flight, then looks at pump; we free pump, then look at
+ * n_flight: one of the two sees the other (both are sequentially consistent).
+ */
+void ssc_conn_pump_release(struct ssc_conn *conn)
+{
+	atomic_store(&conn->pump, 0);
+	if (atomic_load(&conn->n_flight) > 0 || atomic_load(&conn->pump_wanted))
+		ssc_conn_kick(conn);
+}
+
+/* ---- completion ---- */
+
+static void give_budget(struct ssc_conn *conn, struct ssc_call_priv *p)
+{
+	if (p->has_budget) {
+		p->has_budget = false;
+		ssc_budget_give(conn->up->cfg.budget, p->load_bytes);
+	}
+}
+
+/* Out of whatever list it is in. */
+static void leave_place_locked(struct ssc_conn *conn, struct ssc_call_priv *p)
+{
+	switch (p->place) {
+	case SSC_CALL_READY:
+		conn->n_ready--;
+		cds_list_del(&p->link);
+		break;
+	case SSC_CALL_FLIGHT:
+		atomic_fetch_sub(&conn->n_flight, 1);
+		cds_list_del(&p->link);
+		break;
+	case SSC_CALL_NEW:
+	case SSC_CALL_FINISHED:
+		break;
+	}
+}
+
+void ssc_conn_finish_locked(struct ssc_conn *conn, struct ssc_call *call,
+			    struct cds_list_head *comp)
+{
+	struct ssc_call_priv *p = ssc_priv(call);
+
+	leave_place_locked(conn, p);
+	p->place = SSC_CALL_FINISHED;
+	atomic_fetch_sub(&conn->load, p->load_bytes);
+	give_budget(conn, p);
+	if (p->is_late_write)
+		ssc_upstream_late_write_del(conn->up, call);
+	if (p->answered) {
+		/* The loop thread tells late, after the done(TIMEDOUT) that clink may stand for. */
+		cds_list_add_tail(&p->link, &conn->late);
+		ssc_conn_kick(conn);
+	} else {
+		call->retried = p->n_sent > 1;
+		atomic_fetch_sub(&conn->up->n_unanswered, 1);
+		cds_list_add_tail(&p->clink, comp);
+	}
+}
+
+/* The late outcome was kept apart while done(TIMEDOUT) might still read the call. */
+static void take_shadow(struct ssc_call *call, struct ssc_call *shadow)
+{
+	call->err = shadow->err;
+	call->has_attrs = shadow->has_attrs;
+	call->attrs = shadow->attrs;
+	call->res = shadow->res;
+	call->result_mem = shadow->result_mem;
+	memset(&shadow->res, 0, sizeof(shadow->res)); /* what it owned is the call's now */
+	shadow->result_mem = NULL;
+	ssc_call_put(shadow);
+}
+
+/* p->answered is constant here: such a call is in a completion list of the loop thread only. */
+static void run_done(struct ssc_call_priv *p)
+{
+	struct ssc_call *call = p->call;
+	const bool is_over = !p->answered;
+
+	atomic_store_explicit(&p->finished, true, memory_order_release);
+	call->done(call);
+	if (is_over)
+		ssc_call_put(call);
+}
+
+void ssc_conn_run_late(struct ssc_conn *conn, struct cds_list_head *late)
+{
+	struct ssc_call_priv *p, *next;
+
+	cds_list_for_each_entry_safe(p, next, late, link)
+	{
+		struct ssc_call *call = p->call;
+
+		cds_list_del(&p->link);
+		take_shadow(call, p->shadow);
+		p->shadow = NULL;
+		call->retried = p->n_sent > 1;
+		atomic_fetch_add(&conn->up->n.late, 1);
+		if (call->late)
+			call->late(call);
+		ssc_call_put(call);
+	}
+}
+
+void ssc_conn_run(struct ssc_conn *conn, struct cds_list_head *comp, struct ssc_call *own)
+{
+	struct ssc_call_priv *p, *next;
+	CDS_LIST_HEAD(deferred);
+
+	cds_list_for_each_entry_safe(p, next, comp, clink)
+	{
+		cds_list_del(&p->clink);
+		if (!own || p->call == own || p->call->done_only_wakes)
+			run_done(p);
+		else
+			cds_list_add_tail(&p->clink, &deferred);
+	}
+	if (cds_list_empty(&deferred))
+		return;
+	pthread_mutex_lock(&conn->lock);
+	cds_list_splice(&deferred, conn->deferred.prev);
+	pthread_mutex_unlock(&conn->lock);
+	ssc_conn_kick(conn);
+}
+
+/* ---- deadlines ---- */
+
+static void note_deadline_locked(struct ssc_conn *conn, uint64_t by)
+{
+	if (by == 0)
+		return;
+	if (by < conn->next_deadline_ns)
+		conn->next_deadline_ns = by;
+	if (by < conn->wake_by_ns)
+		ssc_conn_kick(conn);
+}
+
+/* A late outcome goes to a call of its own while done(TIMEDOUT) may still read the first one. */
+static struct ssc_call *shadow_of(struct ssc_call_priv *p, enum ssc_err err)
+{
+	p->shadow = ssc_call_new(p->call->up, p->call->op);
+	p->shadow->err = err;
+	return p->shadow;
+}
+
+static void timeout_locked(struct ssc_conn *conn, struct ssc_call_priv *p,
+			   struct cds_list_head *comp)
+{
+	struct ssc_call *call = p->call;
+
+	atomic_fetch_add(&conn->up->n.timeouts, 1);
+	if (p->n_sent == 0) {
+		call->err = SSC_E_DOWN; /* never sent: it cannot take effect */
+		ssc_conn_finish_locked(conn, call, comp);
+		return;
+	}
+	call->err = SSC_E_TIMEDOUT;
+	p->answered = true;
+	atomic_fetch_sub(&conn->up->n_unanswered, 1);
+	cds_list_add_tail(&p->clink, comp);
+	if (p->place == SSC_CALL_FLIGHT) {
+		atomic_store(&conn->stalled, true);
+		if (call->op == SSC_OP_WRITE)
+			ssc_upstream_late_write_add(conn->up, call);
+	} else {
+		/* It was in flight on a connection that broke. Nobody waits: not sent again. */
+		shadow_of(p, SSC_E_CONN);
+		ssc_conn_finish_locked(conn, call, comp);
+	}
+}
+
+static void timeouts_of(struct ssc_conn *conn, struct cds_list_head *list, uint64_t now,
+			struct cds_list_head *comp)
+{
+	struct ssc_call_priv *p, *next;
+
+	cds_list_for_each_entry_safe(p, next, list, link)
+	{
+		uint64_t by = p->call->answer_by_ns;
+
+		if (by == 0 || p->answered)
+			continue;
+		if (by <= now)
+			timeout_locked(conn, p, comp);
+		else if (by < conn->next_deadline_ns)
+			conn->next_deadline_ns = by;
+	}
+}
+
+void ssc_conn_timeouts_locked(struct ssc_conn *conn, uint64_t now, struct cds_list_head *comp)
+{
+	if (now < conn->next_deadline_ns)
+		return;
+	conn->next_deadline_ns = UINT64_MAX;
+	timeouts_of(conn, &conn->ready, now, comp);
+	timeouts_of(conn, &conn->flight, now, comp);
+}
+
+/* ---- submission ---- */
+
+static bool moves_data(const struct ssc_call *call)
+{
+	return call->op == SSC_OP_READ || call->op == SSC_OP_WRITE;
+}
+
+/* @blocked: somebody before it in the list already waits for room. */
+static bool budget_ok_locked(struct ssc_conn *conn, struct ssc_call_priv *p, bool *blocked)
+{
+	struct ssc_budget *budget = conn->up->cfg.budget;
+
+	if (!budget || p->has_budget || !moves_data(p->call))
+		return true;
+	if (!*blocked)
+		p->has_budget = ssc_budget_take(budget, p->load_bytes, &conn->budget_waiter);
+	*blocked = !p->has_budget;
+	conn->in_budget_queue = *blocked;
+	return p->has_budget;
+}
+
+static bool issue_locked(struct ssc_conn *conn, struct ssc_call_priv *p, uint64_t now)
+{
+	struct ssc_call *call = p->call;
+
+	if (!conn->cred_set || memcmp(&conn->cred, &call->cred, sizeof(call->cred)) != 0) {
+		rpc_set_auth(conn->rpc,
+			     libnfs_authunix_create("", call->cred.uid, call->cred.gid,
+						    call->cred.n_groups, call->cred.groups));
+		conn->cred = call->cred;
+		conn->cred_set = true;
+	}
+	if (p->n_sent == 0)
+		p->xid = atomic_fetch_add(&conn->up->xid, 1);
+	rpc_set_next_xid(conn->rpc, p->xid);
+	call->err = ssc_calls_issue(conn->rpc, call);
+	if (call->err)
+		return false;
+	if (p->n_sent++ > 0)
+		atomic_fetch_add(&conn->up->n.resent, 1);
+	atomic_fetch_add(&conn->up->n.calls, 1);
+	atomic_fetch_add(&conn->up->n.per_op[call->op], 1);
+	p->sent_ns = now;
+	cds_list_move(&p->link, conn->flight.prev);
+	conn->n_ready--;
+	p->place = SSC_CALL_FLIGHT;
+	atomic_fetch_add(&conn->n_flight, 1);
+	return true;
+}
+
+static void mark_broken_locked(struct ssc_conn *conn, const char *why)
+{
+	conn->broken = true;
+	snprintf(conn->why, sizeof(conn->why), "%s", why ? why : "unknown cause");
+}
+
+static void issue_ready_locked(struct ssc_conn *conn, struct cds_list_head *comp)
+{
+	const uint64_t now = ssc_clock_now_ns();
+	struct ssc_call_priv *p, *next;
+	bool blocked = false;
+
+	cds_list_for_each_entry_safe(p, next, &conn->ready, link)
+	{
+		if (p->call->op == SSC_OP_WRITE && p->n_sent == 0 &&
+		    ssc_upstream_write_must_wait(conn->up, p->call))
+			continue;
+		if (budget_ok_locked(conn, p, &blocked) && !issue_locked(conn, p, now))
+			ssc_conn_finish_locked(conn, p->call, comp);
+	}
+	if (!blocked && conn->in_budget_queue) {
+		ssc_budget_leave(conn->up->cfg.budget, &conn->budget_waiter);
+		conn->in_budget_queue = false;
+	}
+	if ((rpc_which_events(conn->rpc) & POLLOUT) && rpc_service(conn->rpc, POLLOUT) < 0)
+		mark_broken_locked(conn, rpc_get_error(conn->rpc));
+}
+
+/* Whether the loop thread has to do something that this thread does not. */
+static bool loop_is_needed_locked(struct ssc_conn *conn)
+{
+	if (conn->broken)
+		return true;
+	if (atomic_load(&conn->state) != SSC_CONN_UP)
+		return conn->n_ready > 0;
+	return (rpc_which_events(conn->rpc) & POLLOUT) != 0;
+}
+
+void ssc_conn_drain_locked(struct ssc_conn *conn, struct cds_list_head *comp)
+{
+	struct cds_wfcq_node *node;
+
+	while ((node = __cds_wfcq_dequeue_blocking(&conn->q_head, &conn->q_tail)) != NULL) {
+		struct ssc_call_priv *p = caa_container_of(node, struct ssc_call_priv, qnode);
+
+		if (atomic_load(&conn->state) == SSC_CONN_STOPPED) {
+			p->call->err = SSC_E_SHUTDOWN;
+			ssc_conn_finish_locked(conn, p->call, comp);
+			continue;
+		}
+		p->place = SSC_CALL_READY;
+		cds_list_add_tail(&p->link, &conn->ready);
+		conn->n_ready++;
+		note_deadline_locked(conn, p->call->answer_by_ns);
+	}
+	if (conn->n_ready > 0 && atomic_load(&conn->state) == SSC_CONN_UP && !conn->broken)
+		issue_ready_locked(conn, comp);
+}
+
+void ssc_conn_combine(struct ssc_conn *conn, struct cds_list_head *comp)
+{
+	while (!cds_wfcq_empty(&conn->q_head, &conn->q_tail)) {
+		bool kick;
+
+		if (pthread_mutex_trylock(&conn->lock) != 0)
+			return;
+		ssc_conn_drain_locked(conn, comp);
+		kick = loop_is_needed_locked(conn);
+		pthread_mutex_unlock(&conn->lock);
+		if (kick)
+			ssc_conn_kick(conn);
+	}
+}
+
+/* ---- replies ---- */
+
+/* @return false when the connection is of no more use. */
+bool ssc_conn_service_locked(struct ssc_conn *conn, int revents, struct cds_list_head *comp)
+{
+	int unread = 0;
+	int rc;
+
+	conn->comp = comp;
+	rc = rpc_service(conn->rpc, revents);
+	/* libnfs reads one header or one body at a time from a socket that we gave it. */
+	for (int i = 0; rc == 0 && (revents & POLLIN) && i < SERVICE_ROUNDS; i++) {
+		if (ioctl(conn->fd, FIONREAD, &unread) != 0 || unread <= 0)
+			break;
+		rc = rpc_service(conn->rpc, POLLIN);
+	}
+	conn->comp = NULL;
+	if (rc < 0)
+		mark_broken_locked(conn, rpc_get_error(conn->rpc));
+	else if (revents & (POLLERR | POLLHUP))
+		mark_broken_locked(conn, "connection reset");
+	else if (conn->bad_reply)
+		mark_broken_locked(conn, "a reply that cannot be decoded");
+	return !conn->broken;
+}
+
+/* The connection of a call in flight is gone: the next one gets it, if somebody still waits. */
+static void lost_locked(struct ssc_conn *conn, struct ssc_call *call, struct cds_list_head *comp)
+{
+	struct ssc_call_priv *p = ssc_priv(call);
+
+	if (p->answered) {
+		shadow_of(p, SSC_E_CONN);
+		ssc_conn_finish_locked(conn, call, comp);
+		return;
+	}
+	leave_place_locked(conn, p);
+	p->place = SSC_CALL_READY;
+	conn->n_ready++;
+	cds_list_add(&p->link, &conn->ready); /* before what was never sent */
+}
+
+static void count_reply(struct ssc_conn *conn, const struct ssc_call *result)
+{
+	struct ssc_upstream_counters *n = &conn->up->n;
+
+	atomic_fetch_add(&n->replies, 1);
+	if (result->err)
+		return;
+	if (result->op == SSC_OP_READ)
+		atomic_fetch_add(&n->bytes_read, result->res.io.count);
+	else if (result->op == SSC_OP_WRITE)
+		atomic_fetch_add(&n->bytes_written, result->res.io.count);
+}
+
+static void answer_locked(struct ssc_conn *conn, struct ssc_call *call, enum ssc_err err,
+			  void *data, const char *what)
+{
+	struct ssc_call_priv *p = ssc_priv(call);
+	struct ssc_call *into = p->answered ? shadow_of(p, err) : call;
+
+	into->err = err ? err : ssc_reply_decode(call, data, into);
+	count_reply(conn, into);
+	if (into->err == SSC_E_PROTO || into->err == SSC_E_AUTH) {
+		atomic_fetch_add(&conn->up->n.bad_replies, 1);
+		ssc_log_warn("%s: %s answered %s wrongly: %s", conn->up->cfg.name,
+			     conn->up->cfg.server, ssc_op_str(call->op), what);
+	}
+	ssc_conn_finish_locked(conn, call, conn->comp);
+}
+
+/*
+ * Runs inside rpc_service, or inside rpc_destroy_context with status CANCEL. The texts that tell
+ * one error from another are libnfs 4.0.0's own; what is none of them means a lost connection.
+ */
+void ssc_reply_cb(struct rpc_context *rpc, int status, void *data, void *private_data)
+{
+	struct ssc_call *call = private_data;
+	struct ssc_call_priv *p = ssc_priv(call);
+	struct ssc_conn *conn = p->conn;
+	const char *text = status == RPC_STATUS_ERROR && data ? data : "";
+
+	(void)rpc;
+	conn->last_rx_ns = ssc_clock_now_ns();
+	if (status == RPC_STATUS_SUCCESS) {
+		atomic_store(&conn->stalled, false);
+		answer_locked(conn, call, SSC_OK, data, "a value out of range");
+	} else if (strstr(text, "Server responded")) {
+		answer_locked(conn, call, SSC_E_PROTO, NULL, text);
+	} else if (strstr(text, "not accepted")) {
+		answer_locked(conn, call, SSC_E_AUTH, NULL, "RPC credentials refused");
+	} else {
+		if (strstr(text, "Message rejected"))
+			conn->bad_reply = true;
+		if (conn->bad_reply && !p->answered && p->n_sent > BAD_REPLIES_MAX)
+			answer_locked(conn, call, SSC_E_PROTO, NULL, "a reply that has no sense");
+		else
+			lost_locked(conn, call, conn->comp);
+	}
+}
+
+/* ---- driving ---- */
+
+/* Poll and read on the submitter's thread until its call is answered or its time is up. */
+static void drive(struct ssc_conn *conn, struct ssc_call *call)
+{
+	struct ssc_call_priv *p = ssc_priv(call);
+	const uint64_t until = ssc_clock_now_ns() + call->drive_ns;
+	bool alive = true;
+
+	while (alive && !atomic_load_explicit(&p->finished, memory_order_acquire) &&
+	       !atomic_load(&conn->pump_wanted)) {
+		struct pollfd pfd = {.fd = conn->fd, .events = POLLIN};
+		uint64_t now = ssc_clock_now_ns();
+		uint64_t left_ms =
+			now < until ? (until - now + SSC_NS_PER_MS - 1) / SSC_NS_PER_MS : 0;
+		CDS_LIST_HEAD(comp);
+
+		if (left_ms == 0)
+			break;
+		if (poll(&pfd, 1, left_ms < DRIVE_SLICE_MS ? (int)left_ms : DRIVE_SLICE_MS) <= 0)
+			continue;
+		pthread_mutex_lock(&conn->lock);
+		alive = !conn->broken && ssc_conn_service_locked(conn, pfd.revents, &comp);
+		ssc_conn_drain_locked(conn, &comp);
+		pthread_mutex_unlock(&conn->lock);
+		ssc_conn_run(conn, &comp, call);
+	}
+	if (!alive)
+		atomic_store(&conn->pump_wanted, true);
+}
+
+/* Let whoever shall read the replies know of them; perhaps that is us for a while. */
+static void see_to_replies(struct ssc_conn *conn, struct ssc_call *call)
+{
+	CDS_LIST_HEAD(comp);
+
+	if (call->drive_ns == 0 || atomic_load(&conn->state) != SSC_CONN_UP) {
+		if (atomic_load(&conn->n_flight) > 0 && atomic_load(&conn->pump) == 0)
+			ssc_conn_kick(conn);
+		return;
+	}
+	if (!ssc_conn_pump_try(conn))
+		return;
+	/* The state cannot change while we hold the pump. */
+	if (atomic_load(&conn->state) == SSC_CONN_UP)
+		drive(conn, call);
+	ssc_conn_pump_release(conn);
+	/* Calls that came while we held the lock were left to us. */
+	ssc_conn_combine(conn, &comp);
+	ssc_conn_run(conn, &comp, call);
+}
+
+void ssc_conn_submit(struct ssc_conn *conn, struct ssc_call *call)
+{
+	struct ssc_call_priv *p = ssc_priv(call);
+	CDS_LIST_HEAD(comp);
+
+	p->call = call;
+	p->conn = conn;
+	p->load_bytes = LOAD_SMALL;
+	if (moves_data(call))
+		p->load_bytes += call->arg.io.count;
+	atomic_fetch_add(&conn->up->n_unanswered, 1);
+	atomic_fetch_add(&conn->load, p->load_bytes);
+	ssc_call_get(call); /* the upstream's, until done or late */
+	ssc_call_get(call); /* this function's: done may drop the submitter's */
+	cds_wfcq_node_init(&p->qnode);
+	cds_wfcq_enqueue(&conn->q_head, &conn->q_tail, &p->qnode);
+	ssc_conn_combine(conn, &comp);
+	ssc_conn_run(conn, &comp, call);
+	see_to_replies(conn, call);
+	ssc_call_put(call);
+}

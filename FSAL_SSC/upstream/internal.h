@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * internal.h - the upstream on libnfs: what its files share.
+ *
+ * upstream.c  the ops table, choice of a connection, limits, root handle, figures
+ * conn.c      one connection: queue, libnfs context, calls in flight, deadlines, completions
+ * conn_loop.c its thread: locate, connect, probe, pump, tear down, back off
+ * sock.c      sockets: source port, options, non-blocking connect
+ * locate.c    name and port look-up on a thread of its own, since getaddrinfo blocks
+ * oneshot.c   MOUNT and portmapper: a call on a short-lived connection
+ * calls.c     struct ssc_call -> libnfs request       replies.c  libnfs reply -> struct ssc_call
+ *
+ * The pump. libnfs has no locks, so conn.lock is held around every rpc_* call. Reading replies
+ * needs somebody to wait in poll(): the one who holds the *pump*. That is the loop thread while
+ * calls are in flight, or a submitter that drives its own call (ssc_call.drive_ns): with one call
+ * at a time no other thread need wake up at all. Sending is done by the submitter itself if the lock
+ * is free, else by who holds it (submissions wait in a wait-free queue meanwhile).
+ * Only the loop thread opens and tears down, and only while it holds the pump, so a driver never
+ * polls a closed descriptor. Only it times calls out and reports late outcomes, in this order.
+ *
+ * Lock order: conn.lock, then upstream.lock, then budget.
+ */
+#ifndef SSC_UPSTREAM_INTERNAL_H
+#define SSC_UPSTREAM_INTERNAL_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <urcu/list.h>
+#include <urcu/wfcqueue.h>
+
+#include "ssc/budget.h"
+#include "ssc/upstream.h"
+
+#define SSC_CONNECTIONS_MAX 16
+
+/* Addresses of one name that are tried, in the resolver's order. */
+#define SSC_ADDRS_MAX 8
+
+/* ---- sock.c ---- */
+
+union ssc_sockaddr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+/** @brief "192.0.2.1:2049" or "[2001:db8::1]:2049" into @buf, which is returned. */
+const char *ssc_sock_str(const union ssc_sockaddr *addr, char *buf, size_t size);
+
+void ssc_sock_set_port(union ssc_sockaddr *addr, uint16_t port);
+
+/**
+ * @brief Start a TCP connection to @addr. Does not block.
+ *
+ * @param privileged  bind to a source port below 1024; without the right to, any port is used
+ * @param port        in: the source port to try first, 0 = none; out: the one in use
+ * @return the descriptor, or -errno
+ */
+int ssc_sock_connect(const union ssc_sockaddr *addr, bool privileged, uint16_t *port);
+
+/** @brief Once connected: no delay, keepalive, give up on unacknowledged data after @dead_ns. */
+void ssc_sock_tune(int fd, uint64_t dead_ns);
+
+/** @brief Outcome of a connect that poll() called writable: 0 or an errno. */
+int ssc_sock_error(int fd);
+
+/* ---- locate.c ---- */
+
+struct ssc_locate_result {
+	bool ok;
+	char why[96]; /* when not */
+	int n_addrs;
+	union ssc_sockaddr addrs[SSC_ADDRS_MAX]; /* with the port of NFS set */
+};
+
+struct ssc_locate;
+
+/**
+ * @brief Begin to look @server up, and its NFS port when @port is 0. @wake_fd (an eventfd that the
+ *        job duplicates) is written when it is done. NULL when no thread can be had.
+ */
+struct ssc_locate *ssc_locate_start(const char *server, uint16_t port, bool privileged,
+				    uint64_t timeout_ns, int wake_fd);
+
+/** @brief True and *@result when it is done. */
+bool ssc_locate_poll(struct ssc_locate *job, struct ssc_locate_result *result);
+
+/** @brief Give it up or free it: a resolver that hangs ends in its own time. */
+void ssc_locate_drop(struct ssc_locate *job);
+
+/* ---- oneshot.c ---- */
+
+/** @brief Stop a blocking query early when *stop becomes true (checked ten times a second). */
+struct ssc_oneshot {
+	bool privileged;
+	uint64_t answer_by_ns;
+	const atomic_bool *stop; /* may be NULL */
+};
+
+enum ssc_err ssc_oneshot_getport(const struct ssc_oneshot *o, const union ssc_sockaddr *server,
+				 uint32_t program, uint32_t version, uint16_t *port);
+
+enum ssc_err ssc_oneshot_mount(const struct ssc_oneshot *o, const union ssc_sockaddr *mountd,
+			       const char *path, struct ssc_fh *fh);
+
+/* ---- conn.c, conn_loop.c ---- */
+
+enum ssc_conn_state {
+	SSC_CONN_IDLE,       /* no socket; next attempt not before retry_ns */
+	SSC_CONN_LOCATING,   /* looking the name up */
+	SSC_CONN_CONNECTING, /* TCP handshake */
+	SSC_CONN_PROBING,    /* NULL call sent, to see that somebody answers */
+	SSC_CONN_UP,
+	SSC_CONN_STOPPED /* for good */
+};
+
+enum ssc_call_place { SSC_CALL_NEW, SSC_CALL_READY, SSC_CALL_FLIGHT, SSC_CALL_FINISHED };
+
+/* Behind every struct ssc_call of ours. Guarded by conn.lock once queued. */
+struct ssc_call_priv {
+	struct cds_wfcq_node qnode; /* in conn.q */
+	struct cds_list_head link;  /* in conn.ready or conn.flight */
+	struct cds_list_head clink; /* in a list of completions to run */
+	struct cds_list_head wlink; /* in upstream.late_writes, guarded by upstream.lock */
+	struct ssc_call *call;
+	struct ssc_conn *conn;
+	enum ssc_call_place place;
+	uint32_t xid;
+	uint32_t n_sent;
+	uint64_t sent_ns;
+	uint64_t load_bytes; /* counted in conn.load, and for data taken from the budget */
+	bool has_budget;
+	bool answered;           /* done has been told TIMEDOUT: what comes now is late */
+	bool is_late_write;      /* in upstream.late_writes */
+	struct ssc_call *shadow; /* the late result, until late is run */
+	atomic_bool finished;    /* result is there; a driver may stop */
+};
+
+struct ssc_conn {
+	/* constant after start */
+	struct ssc_upstream_libnfs *up;
+	unsigned int index;
+	int evfd; /* wakes the loop thread */
+	pthread_t thread;
+
+	/* any thread */
+	struct cds_wfcq_head q_head __attribute__((aligned(64)));
+	struct cds_wfcq_tail q_tail;
+	atomic_int pump;         /* 1: somebody polls the socket */
+	atomic_int n_flight;     /* calls in flight */
+	atomic_ullong load;      /* their bytes, for the choice of a connection */
+	atomic_bool pump_wanted; /* the loop thread asks a driver to let go */
+	atomic_bool wanted;      /* a further connection pays */
+	atomic_bool stalled;     /* a call timed out in flight, and no reply came since */
+	atomic_bool broken;      /* the loop thread shall tear down; set under lock */
+	atomic_bool kicked;      /* evfd is written and not read yet */
+	_Atomic(enum ssc_conn_state) state; /* changed by the loop thread under lock */
+
+	/* guarded by lock */
+	pthread_mutex_t lock __attribute__((aligned(64)));
+	struct rpc_context *rpc;
+	int fd;
+	char why[96];                  /* cause, for the log */
+	struct cds_list_head ready;    /* to be issued, in order */
+	struct cds_list_head flight;   /* issued, in order of issue */
+	struct cds_list_head deferred; /* completions for the loop thread, by clink */
+	struct cds_list_head late;     /* late outcomes, by link */
+	struct cds_list_head *comp;    /* where a libnfs callback puts what is complete */
+	unsigned int n_ready;
+	bool in_budget_queue;
+	struct ssc_cred cred;    /* the one that rpc holds */
+	union ssc_sockaddr peer; /* of the last connection that came up */
+	bool cred_set;
+	uint64_t next_deadline_ns;
+	uint64_t wake_by_ns; /* when the loop thread looks again at the latest */
+	uint64_t last_rx_ns;
+	bool probe_done, probe_ok;
+	bool bad_reply; /* one that could not be decoded */
+	struct ssc_budget_waiter budget_waiter;
+
+	/* loop thread only */
+	struct ssc_locate *locate;
+	struct ssc_locate_result where;
+	int addr_at; /* which of where.addrs is tried */
+	uint16_t local_port;
+	uint64_t retry_ns;
+	uint64_t backoff_ns;
+	uint64_t step_by_ns; /* deadline of the present step */
+	bool complained;     /* of the present absence */
+};
+
+struct ssc_upstream_libnfs {
+	struct ssc_upstream base;
+	/* constant */
+	struct ssc_upstream_config cfg; /* strings owned */
+	struct ssc_conn conns[SSC_CONNECTIONS_MAX];
+	/* atomic */
+	atomic_uint n_conns; /* those started: grows while _new runs */
+	atomic_bool stopping;
+	atomic_int users; /* threads inside submit */
+	atomic_uint xid;
+	atomic_uint n_late_writes;
+	atomic_int n_unanswered;        /* calls whose submitter still waits */
+	_Atomic uint64_t down_since_ns; /* 0: some connection is up */
+	struct ssc_upstream_counters {
+		atomic_ullong calls, replies, resent, timeouts, late, refused, bad_replies;
+		atomic_ullong connects, bytes_read, bytes_written, per_op[SSC_OP_N];
+	} n;
+	/* guarded by lock */
+	pthread_mutex_t lock;
+	pthread_cond_t root_cond;
+	bool root_busy, root_known;
+	struct ssc_fh root;
+	struct ssc_upstream_limits limits;
+	unsigned int n_mounts;
+	struct cds_list_head late_writes;
+};
+
+static inline struct ssc_call_priv *ssc_priv(struct ssc_call *call)
+{
+	return ssc_call_priv(call);
+}
+
+bool ssc_conn_start(struct ssc_conn *conn, struct ssc_upstream_libnfs *up, unsigned int index);
+/** @brief Ask the loop thread to look around. Any thread. */
+void ssc_conn_kick(struct ssc_conn *conn);
+/** @brief After stopping was set: join the thread. */
+void ssc_conn_join(struct ssc_conn *conn);
+void ssc_conn_fini(struct ssc_conn *conn);
+void ssc_conn_submit(struct ssc_conn *conn, struct ssc_call *call);
+
+/* Between conn.c and conn_loop.c; the lock is held where the name says so. */
+void ssc_conn_drain_locked(struct ssc_conn *conn, struct cds_list_head *comp);
+void ssc_conn_combine(struct ssc_conn *conn, struct cds_list_head *comp);
+bool ssc_conn_service_locked(struct ssc_conn *conn, int revents, struct cds_list_head *comp);
+void ssc_conn_finish_locked(struct ssc_conn *conn, struct ssc_call *call,
+			    struct cds_list_head *comp);
+void ssc_conn_timeouts_locked(struct ssc_conn *conn, uint64_t now, struct cds_list_head *comp);
+/** @brief Run completions: with @own only this call's and those that just wake, the others are left
+ *         to the loop thread; NULL (loop thread, or no such thread any more) runs them all. */
+void ssc_conn_run(struct ssc_conn *conn, struct cds_list_head *comp, struct ssc_call *own);
+bool ssc_conn_pump_try(struct ssc_conn *conn);
+void ssc_conn_pump_release(struct ssc_conn *conn);
+void *ssc_conn_loop(void *conn);
+/** @brief Complete what came after the loop thread ended. No submitter may be inside any more. */
+void ssc_conn_flush(struct ssc_conn *conn);
+/** @brief Report late outcomes. Loop thread only, after the completions it ran before. */
+void ssc_conn_run_late(struct ssc_conn *conn, struct cds_list_head *late);
+
+/* ---- calls.c, replies.c ---- */
+
+/** @brief Queue @call in @rpc. SSC_OK: its callback will run, exactly once. Lock held. */
+enum ssc_err ssc_calls_issue(struct rpc_context *rpc, struct ssc_call *call);
+
+/** @brief False, and a log line, when the loaded libnfs is not laid out as we need it. */
+bool ssc_calls_check_libnfs(void);
+
+/** @brief The libnfs callback of every call; data is the call. */
+void ssc_reply_cb(struct rpc_context *rpc, int status, void *data, void *private_data);
+
+/** @brief Decode @data into @into, for a call of @call's op and arguments. */
+enum ssc_err ssc_reply_decode(const struct ssc_call *call, void *data, struct ssc_call *into);
+
+/** @brief NFSv3 status of the wire to ours. */
+enum ssc_err ssc_reply_status(uint32_t nfsstat3);
+
+/* ---- upstream.c ---- */
+
+/** @brief Some connection came up, or went down: for the breaker and the log. */
+void ssc_upstream_note_up(struct ssc_upstream_libnfs *up, struct ssc_conn *conn);
+void ssc_upstream_note_down(struct ssc_upstream_libnfs *up, struct ssc_conn *conn, const char *why);
+/** @brief Whether @call (a WRITE) overlaps one that was answered TIMEDOUT and may still land. */
+bool ssc_upstream_write_must_wait(struct ssc_upstream_libnfs *up, struct ssc_call *call);
+void ssc_upstream_late_write_add(struct ssc_upstream_libnfs *up, struct ssc_call *call);
+void ssc_upstream_late_write_del(struct ssc_upstream_libnfs *up, struct ssc_call *call);
+
+/** @brief One global lock round libnfs' unlocked statics. */
+struct rpc_context *ssc_rpc_new(void);
+
+#endif /* SSC_UPSTREAM_INTERNAL_H */
