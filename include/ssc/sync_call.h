@@ -4,21 +4,30 @@
  *
  * Object     struct ssc_caller: one upstream plus the table of calls whose callers were told to
  *            come back (answer limit) while the upstream still works on them.
- * Join       A client that got JUKEBOX sends the same request again. For calls that change the name
- *            space, the second one must not be sent beside the first: it *joins* it. The key is
- *            caller id, operation, handles, names, arguments and credentials.
+ * Join       A client that got JUKEBOX sends the same request again. For calls that are not
+ *            idempotent the second one must not be sent beside the first: it *joins* it. The key is
+ *            caller id, operation, handles, names, arguments and credentials. One retry gets the
+ *            outcome; a twin of it is a request of its own. When the outcome is unknown (connection
+ *            given up), the retry is sent anew, and known to be a repetition perhaps. SETATTR and
+ *            CREATE UNCHECKED wait for the first to be over and are then sent anew in any case.
+ *            A client may have given up: another request for the same name makes an outcome void.
  * References holder       taken in                      dropped in
- *            join table   ssc_caller_run (timed out)    claimed by the retry, or aged out
- * Decisions  EXIST or NOENT of a call that was sent twice (connection lost in between):
+ *            join table   ssc_caller_run (timed out,    claimed by the retry, aged out (120 s after
+ *                         or outcome unknown)           its outcome), or pushed out by a newer one
+ * Decisions  EXIST or NOENT of a call that was perhaps carried out before (sent twice, or a retry
+ *            whose first outcome is unknown):
  *              CREATE EXCLUSIVE  EXIST  -> LOOKUP; our verifier in its times: OK; else EXIST
- *              CREATE GUARDED    EXIST  -> LOOKUP; an empty file with the mode and owner asked for: OK
- *              MKDIR             EXIST  -> LOOKUP; an unshared directory with the mode asked for: OK
+ *              CREATE GUARDED    EXIST  -> LOOKUP; an empty file, one name, mode and owner: OK
+ *              MKDIR             EXIST  -> LOOKUP; a directory without others in it, mode and owner: OK
  *              SYMLINK           EXIST  -> LOOKUP + READLINK; the same target: OK
- *              MKNOD             EXIST  -> LOOKUP; the same type and device: OK
+ *              MKNOD             EXIST  -> LOOKUP; type, device, one name, mode and owner: OK
  *              LINK              EXIST  -> LOOKUP; the same handle: OK
  *              REMOVE, RMDIR     NOENT  -> OK
  *              RENAME            NOENT  -> LOOKUP of the new name; the renamed object's handle: OK
- *            anything else is answered as it came.
+ *            anything else is answered as it came. Mode counts when it was asked for; owner is who was
+ *            asked for, else the caller, and anybody when root asked (squashed upstream) for a mode.
+ *            When such a LOOKUP gets no answer now, the client is told to come back and it is
+ *            decided then.
  * Locking    one mutex round the table, never held while waiting for the upstream.
  * Threads    any but the upstream's own.
  * Source     RFC 1813 4.8; RFC 8881 2.10.6 for what an exactly-once session would give instead.
@@ -46,14 +55,15 @@ void ssc_caller_set_timeout(struct ssc_caller *caller, uint64_t timeout_ns) SSC_
 /**
  * @brief Carry out *@callp and wait for the answer.
  *
- * done, late, ctx and answer_by_ns of the call are set here. When the request joins an earlier one,
- * *@callp is put and replaced by that one, whose result is the caller's to read and put.
+ * done, late, ctx, answer_by_ns and what drives the call are set here. When the request joins an
+ * earlier one, *@callp is put and replaced by that one, whose result is the caller's to read and
+ * put. After SSC_E_TIMEDOUT the result fields may not be read, only put.
  *
  * @param who  tells one client from another (a hash of its address): only the same one joins
  *
  * Blocks: at most the answer limit (twice that for a decision that needs more calls).
- * Errors: what the server said; SSC_E_TIMEDOUT and SSC_E_DOWN (the client should come back),
- *         SSC_E_CONN (given up in flight, outcome unknown), SSC_E_PROTO, SSC_E_SHUTDOWN.
+ * Errors: what the server said; SSC_E_TIMEDOUT, SSC_E_DOWN and SSC_E_CONN (given up in flight,
+ *         outcome unknown): the client should come back; SSC_E_PROTO, SSC_E_AUTH, SSC_E_SHUTDOWN.
  */
 enum ssc_err ssc_caller_run(struct ssc_caller *caller, uint64_t who,
 			    struct ssc_call **callp) SSC_NONNULL;

@@ -4,13 +4,13 @@
  *
  * Object     struct ssc_verifier: one per export. A generation number stands for one value; it moves
  *            on when the upstream shows another verifier or when reset is asked for. Values never
- *            repeat within an instance, and all 8 bytes differ between generations.
+ *            repeat within an instance, and every bit of them depends on the generation.
  * Why        The server asks for the verifier only after a WRITE has completed. A WRITE that the
  *            upstream answered before its restart may thus be answered to the client after we saw
  *            the restart. Handing out the new value then would let a COMMIT match and lose the data
  *            silently. So every WRITE and COMMIT notes the generation its own reply belongs to
  *            (ssc_verifier_note), and the answer to that very request carries that generation's value.
- * Locking    none; atomics. Threads any. Nothing blocks.
+ * Locking    one leaf mutex; reading the generation takes none. Threads any. Nothing blocks.
  * Source     RFC 1813 3.3.7 and 3.3.21, RFC 8881 18.32.4 (a changed verifier = send again).
  */
 #ifndef SSC_VERIFIER_H
@@ -22,11 +22,11 @@
 #include "ssc/base.h"
 
 struct ssc_verifier {
-	uint64_t instance; /* constant after _init */
-	_Atomic uint64_t generation;
+	uint64_t instance;           /* constant after _init */
+	_Atomic uint64_t generation; /* starts at 1; written with lock held */
 	/* guarded by lock */
 	pthread_mutex_t lock;
-	bool known;
+	bool known; /* the upstream has shown a verifier */
 	uint64_t upstream;
 };
 
