@@ -15,7 +15,8 @@
 #
 # From the environment:
 #     SSC_BUILD_DIR  build folder with libfsalssc.so, tests/norpcbind.so and tests/client
-#     SSC_NET        first three numbers of the addresses, for scripts that run side by side
+#     SSC_NET        first three numbers of the addresses (default: from the script's process id,
+#                    so that scripts can run side by side)
 #     SSC_KEEP       not empty: leave $T behind
 #     SSC_LOG_LEVEL  of the re-exporting servers (default EVENT)
 
@@ -23,7 +24,7 @@ set -Eeuo pipefail
 
 SSC_ROOT=${SSC_ROOT:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 SSC_BUILD_DIR=${SSC_BUILD_DIR:-$SSC_ROOT/build/gcc}
-SSC_NET=${SSC_NET:-127.0.1}
+SSC_NET=${SSC_NET:-127.$((64 + $$ / 250 % 180)).$((1 + $$ % 250))}
 SSC_LOG_LEVEL=${SSC_LOG_LEVEL:-EVENT}
 NFS_PORT=${NFS_PORT:-12049}
 MNT_PORT=${MNT_PORT:-12050}
@@ -68,6 +69,7 @@ wait_for() {
 }
 
 # check DESCRIPTION COMMAND...: count and print one check; its output is shown when it fails.
+# The command runs in a subshell: start and stop servers outside of it.
 check() {
 	local what=$1 out
 	shift
