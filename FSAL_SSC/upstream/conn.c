@@ -35,6 +35,26 @@
 /* Replies read in one go before completions run. */
 #define SERVICE_ROUNDS 256
 
+/*
+ * liburcu's queue orders its memory by inline assembly, which ThreadSanitizer cannot see: tell it
+ * that what was written before the enqueue is visible after the dequeue.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define HAS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAS_TSAN 1
+#endif
+#endif
+#ifdef HAS_TSAN
+#include <sanitizer/tsan_interface.h>
+#define QUEUE_RELEASE(p) __tsan_release(p)
+#define QUEUE_ACQUIRE(p) __tsan_acquire(p)
+#else
+#define QUEUE_RELEASE(p) ((void)(p))
+#define QUEUE_ACQUIRE(p) ((void)(p))
+#endif
+
 /* An undecodable reply is asked for again so often, then the call fails. */
 #define BAD_REPLIES_MAX 2
 
@@ -350,6 +370,7 @@ void ssc_conn_drain_locked(struct ssc_conn *conn, struct cds_list_head *comp)
 	while ((node = __cds_wfcq_dequeue_blocking(&conn->q_head, &conn->q_tail)) != NULL) {
 		struct ssc_call_priv *p = caa_container_of(node, struct ssc_call_priv, qnode);
 
+		QUEUE_ACQUIRE(p);
 		if (atomic_load(&conn->state) == SSC_CONN_STOPPED) {
 			p->call->err = SSC_E_SHUTDOWN;
 			ssc_conn_finish_locked(conn, p->call, comp);
@@ -547,6 +568,7 @@ void ssc_conn_submit(struct ssc_conn *conn, struct ssc_call *call)
 	ssc_call_get(call); /* the upstream's, until done or late */
 	ssc_call_get(call); /* this function's: done may drop the submitter's */
 	cds_wfcq_node_init(&p->qnode);
+	QUEUE_RELEASE(p);
 	cds_wfcq_enqueue(&conn->q_head, &conn->q_tail, &p->qnode);
 	ssc_conn_combine(conn, &comp);
 	ssc_conn_run(conn, &comp, call);
