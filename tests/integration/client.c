@@ -277,6 +277,16 @@ static int cmd_treeout(struct client *c, char **arg)
 	return client_tree_out(c, arg[0], arg[1]);
 }
 
+static int cmd_rmtree(struct client *c, char **arg)
+{
+	return client_rmtree(c, arg[0]);
+}
+
+static int cmd_speed(struct client *c, char **arg)
+{
+	return client_speed(c, arg[0], strtoul(arg[1], NULL, 0));
+}
+
 static int cmd_churn(struct client *c, char **arg)
 {
 	return client_churn(c, arg[0], strtoul(arg[1], NULL, 0), strtoul(arg[2], NULL, 0));

@@ -59,8 +59,10 @@ int client_write(struct client *c, const char *path, uint64_t off, uint64_t len,
 int client_verify(struct client *c, const char *path, uint64_t off, uint64_t len, uint64_t seed);
 int client_tree_in(struct client *c, const char *local, const char *path);
 int client_tree_out(struct client *c, const char *path, const char *local);
+int client_rmtree(struct client *c, const char *path);
 int client_fill(struct client *c, const char *path, unsigned long n);
 int client_rate(struct client *c, const char *path, unsigned long bytes, double seconds);
+int client_speed(struct client *c, const char *path, unsigned long mib);
 int client_churn(struct client *c, const char *path, unsigned long seconds, unsigned long seed);
 
 #endif /* SSC_TEST_CLIENT_H */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * client_io.c - the test client's mount, its coming back on JUKEBOX, and copies of files and trees.
+ * client_io.c - the test client's mount, its coming back on JUKEBOX, and copies of files.
  *
  * Written data is committed (nfs_fsync) unless a function says otherwise. A file that is replaced
  * is truncated, not removed.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -336,112 +335,6 @@ int client_verify(struct client *c, const char *path, uint64_t off, uint64_t len
 	return len ? 1 : 0;
 }
 
-static int tree_in_one(struct client *c, const char *from, const char *to);
-
-int client_tree_in(struct client *c, const char *local, const char *path)
-{
-	char from[PATH_MAX], to[PATH_MAX];
-	struct dirent *ent;
-	DIR *dir = opendir(local);
-	int err = 0;
-
-	if (!dir) {
-		perror(local);
-		return 1;
-	}
-	while (!err && (ent = readdir(dir)) != NULL) {
-		if (!strcmp(ent->d_name, ".") || !strcmp(ent->d_name, ".."))
-			continue;
-		if (snprintf(from, sizeof(from), "%s/%s", local, ent->d_name) >=
-			    (int)sizeof(from) ||
-		    snprintf(to, sizeof(to), "%s/%s", path, ent->d_name) >= (int)sizeof(to))
-			err = 1;
-		else
-			err = tree_in_one(c, from, to);
-	}
-	closedir(dir);
-	return err;
-}
-
-static int tree_in_one(struct client *c, const char *from, const char *to)
-{
-	char target[PATH_MAX];
-	struct stat st;
-	ssize_t n;
-	int err;
-
-	if (lstat(from, &st)) {
-		perror(from);
-		return 1;
-	}
-	if (S_ISLNK(st.st_mode)) {
-		n = readlink(from, target, sizeof(target) - 1);
-		if (n < 0)
-			return 1;
-		target[n] = '\0';
-		err = CALL(c, nfs_symlink(c->nfs, target, to));
-		return err ? client_fail(c, "symlink", to, err) : 0;
-	}
-	if (S_ISDIR(st.st_mode)) {
-		/* With its mode at once: libnfs 4.0.0 opens what it chmods, over v4 also folders. */
-		err = CALL(c, nfs_mkdir2(c->nfs, to, (int)(st.st_mode & 07777)));
-		return err ? client_fail(c, "mkdir", to, err) : client_tree_in(c, from, to);
-	}
-	if (client_put(c, from, to))
-		return 1;
-	err = CALL(c, nfs_chmod(c->nfs, to, (int)(st.st_mode & 07777)));
-	return err ? client_fail(c, "chmod", to, err) : 0;
-}
-
-static int tree_out_one(struct client *c, const char *from, const char *to)
-{
-	char target[PATH_MAX];
-	struct nfs_stat_64 st;
-	int err = CALL(c, nfs_lstat64(c->nfs, from, &st));
-
-	if (err)
-		return client_fail(c, "stat", from, err);
-	if (S_ISLNK(st.nfs_mode)) {
-		err = CALL(c, nfs_readlink(c->nfs, from, target, sizeof(target)));
-		if (err)
-			return client_fail(c, "readlink", from, err);
-		return symlink(target, to);
-	}
-	if (S_ISDIR(st.nfs_mode)) {
-		if (client_tree_out(c, from, to))
-			return 1;
-	} else if (client_get(c, from, to)) {
-		return 1;
-	}
-	return chmod(to, (mode_t)(st.nfs_mode & 07777));
-}
-
-int client_tree_out(struct client *c, const char *path, const char *local)
-{
-	char from[PATH_MAX], to[PATH_MAX];
-	struct nfsdir *dir = NULL;
-	struct nfsdirent *ent;
-	int err = CALL(c, nfs_opendir(c->nfs, path, &dir));
-
-	if (err)
-		return client_fail(c, "readdir", path, err);
-	if (mkdir(local, 0755) && errno != EEXIST) {
-		perror(local);
-		err = 1;
-	}
-	while (!err && (ent = nfs_readdir(c->nfs, dir)) != NULL) {
-		if (!strcmp(ent->name, ".") || !strcmp(ent->name, ".."))
-			continue;
-		if (snprintf(from, sizeof(from), "%s/%s", path, ent->name) >= (int)sizeof(from) ||
-		    snprintf(to, sizeof(to), "%s/%s", local, ent->name) >= (int)sizeof(to))
-			err = 1;
-		else
-			err = tree_out_one(c, from, to);
-	}
-	nfs_closedir(c->nfs, dir);
-	return err;
-}
-
 int client_fill(struct client *c, const char *path, unsigned long n)
 {
 	char name[PATH_MAX];
@@ -480,5 +373,34 @@ int client_rate(struct client *c, const char *path, unsigned long bytes, double 
 	if (err)
 		return client_fail(c, "rate", path, err);
 	printf("%.1f\n", (double)done / 1048576 * 1000 / (double)(now - start));
+	return 0;
+}
+
+/* One request at a time: what this shows is how long each of them takes. */
+int client_speed(struct client *c, const char *path, unsigned long mib)
+{
+	static uint8_t buf[IO_MAX];
+	uint64_t start = client_now_ms(), written, end;
+	struct nfsfh *fh = NULL;
+	int64_t n = 0;
+	int err = client_open_for_write(c, path, &fh);
+
+	client_pattern(buf, sizeof(buf), 0, mib);
+	for (unsigned long i = 0; !err && i < mib; i++)
+		err = write_all(c, fh, buf, sizeof(buf), (uint64_t)i * sizeof(buf));
+	if (!err)
+		err = CALL(c, nfs_fsync(c->nfs, fh));
+	written = client_now_ms();
+	for (unsigned long i = 0; !err && i < mib; i++) {
+		n = read_all(c, fh, buf, sizeof(buf), (uint64_t)i * sizeof(buf));
+		err = n == sizeof(buf) ? 0 : n < 0 ? (int)n : -ENODATA;
+	}
+	end = client_now_ms();
+	if (fh)
+		nfs_close(c->nfs, fh);
+	if (err)
+		return client_fail(c, "speed", path, err);
+	printf("%.0f %.0f\n", (double)mib * 1000 / (double)(written - start + 1),
+	       (double)mib * 1000 / (double)(end - written + 1));
 	return 0;
 }
