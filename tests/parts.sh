@@ -80,11 +80,12 @@ count_check() {
 	else
 		N_PASSED=$((N_PASSED + good))
 		fail "$1: $bad of $((good + bad)) checks" "$((bad ? bad : 1))"
-		grep -E ':[FE]:|Failed|\*\*\*|SUMMARY|ERROR: ' "$log" | head -n 20 | sed 's/^/      | /' || :
-		show_log "$log"
+		grep -E ':[FE]:|\*\*\*|SUMMARY|ERROR: ' "$log" | head -n 40 | sed 's/^/      | /' ||
+			show_log "$log"
 	fi
 }
 
+# run_ctest BUILD NAME
 run_ctest() {
 	local status=0
 	interruptible 900 ctest --test-dir "$BUILD/$1" -V -j "$(nproc)" >"$LOGS/$2.log" 2>&1 || status=$?
@@ -125,7 +126,7 @@ part_san() {
 	for kind in address,undefined thread; do
 		local dir=san-${kind%,*}
 		if cmake_build "$dir" -DSSC_MODULE=OFF -DSSC_SANITIZE=$kind -DCMAKE_C_COMPILER=clang; then
-			run_ctest "$dir" "unit under sanitizer $kind"
+			run_ctest "$dir" "$dir"
 		else
 			fail "build with sanitizer $kind"
 		fi
@@ -135,13 +136,14 @@ part_san() {
 FUZZ_SECONDS=${FUZZ_SECONDS:-20}
 
 part_fuzz() {
-	local bin name dir
+	local bin name dir n=0
 	cmake_build fuzz -DSSC_MODULE=OFF -DSSC_FUZZ=ON -DCMAKE_C_COMPILER=clang || {
 		fail "build of the fuzzers"
 		return
 	}
 	for bin in "$BUILD"/fuzz/tests/fuzz/fuzz_*; do
 		[ -x "$bin" ] || continue
+		n=$((n + 1))
 		name=${bin##*/}
 		dir=$BUILD/fuzz/found/$name
 		mkdir -p "$dir" "$SSC_ROOT/tests/fuzz/corpus/$name"
@@ -150,6 +152,7 @@ part_fuzz() {
 			-artifact_prefix="$dir/" -print_final_stats=1 \
 			"$dir" "$SSC_ROOT/tests/fuzz/corpus/$name"
 	done
+	[ "$n" != 0 ] || fail "no fuzzer was built"
 }
 
 part_meta() {
