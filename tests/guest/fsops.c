@@ -28,7 +28,7 @@ static const struct {
 	{"tree-make", "DIR SEED BIG_KIB", 3, tree_make},
 	{"tree-copy", "FROM TO", 2, tree_copy},
 	{"tree-list", "DIR", 1, tree_list},
-	{"ops", "DIR SEED COUNT", 3, test_ops},
+	{"ops", "DIR SEED COUNT SECONDS", 4, test_ops},
 	{"rw", "FILE SEED COUNT buffered|direct|append", 4, test_rw},
 	{"locks", "DIR SAME_DIR_BY_OTHER_MOUNT", 2, test_locks},
 	{"many", "DIR COUNT", 2, test_many},

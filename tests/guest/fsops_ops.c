@@ -340,6 +340,7 @@ static void op_use_hold(struct torture *t)
 	     node->n_links, n, node->size);
 }
 
+/* At least COUNT operations, and for at least SECONDS. */
 void test_ops(char **argv)
 {
 	static void (*const ops[])(struct torture *) = {
@@ -350,11 +351,12 @@ void test_ops(char **argv)
 	};
 	struct torture t = {.base = argv[1], .rng = {strtoull(argv[2], NULL, 0)}};
 	unsigned long count = strtoul(argv[3], NULL, 0);
+	uint64_t end = now_ms() + strtoull(argv[4], NULL, 0) * 1000;
 
 	if (mkdir(t.base, 0755) != 0)
 		fail("mkdir %s", t.base);
 	t.root = model_new(NODE_DIR, 0755);
-	for (unsigned long i = 0; i < count; i++)
+	for (unsigned long i = 0; i < count || now_ms() < end; i++)
 		ops[rng_below(&t.rng, sizeof(ops) / sizeof(*ops))](&t);
 	release_holds(&t);
 	model_verify(t.base, t.root);

@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-3.0-or-later
+#
+# run.sh [NAME...] - all tests with real Linux kernels as clients, or those whose name is given, some
+# at a time: 6.1-a and 6.1-b (v3 and v4.0; v4.1 and v4.2), 6.12 (v3 and v4.1), outage, loss.
+# Prints each check as "ok - ..." or "not ok - ...", and fails when one failed. Their output in full,
+# with the servers' last log lines, is in build/guest/log. Needs root, and what ./run build makes.
+
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+out=${SSC_GUEST_DIR:-$here/../../build/guest}
+AT_A_TIME=${SSC_GUEST_AT_A_TIME:-3} # two emulated clients fill two cores; the third mostly waits
+
+run_one() {
+	case $1 in
+	outage) "$here/outage.sh" ;;
+	6.1-a) "$here/torture.sh" 6.1 3 4.0 ;;
+	6.1-b) "$here/torture.sh" 6.1 4.1 4.2 ;;
+	6.12) SSC_GUEST_MANY=1000 "$here/torture.sh" 6.12 3 4.1 ;;
+	loss) "$here/loss.sh" ;;
+	*)
+		echo "run.sh: there is no test $1" >&2
+		return 2
+		;;
+	esac
+}
+
+[ "$(id -u)" = 0 ] || {
+	echo "run.sh: guests need a network namespace; run it as root" >&2
+	exit 2
+}
+[ $# -gt 0 ] || set -- outage 6.1-a 6.1-b 6.12 loss
+"$here/prep.sh"
+mkdir -p "$out/log"
+rc=0 pids=()
+trap 'kill -TERM "${pids[@]}" 2>/dev/null; wait; exit 143' TERM INT
+for name; do
+	while [ "$(jobs -rp | wc -l)" -ge "$AT_A_TIME" ]; do wait -n || rc=1; done
+	{
+		start=$SECONDS status=0
+		run_one "$name" 2>&1 | tee "$out/log/$name.log" | grep --line-buffered '^ok \|^not ok \|^    ' || :
+		status=${PIPESTATUS[0]}
+		echo "# $name took $((SECONDS - start)) s, status $status"
+		exit "$status"
+	} &
+	pids+=($!)
+done
+for pid in "${pids[@]}"; do wait "$pid" || rc=1; done
+exit $rc
