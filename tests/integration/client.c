@@ -334,6 +334,8 @@ static const struct command {
 	{"statfs", 1, cmd_statfs, "PATH: bytes and files of the file system"},
 	{"treein", 2, cmd_treein, "LOCAL PATH: copy what is in a local folder into a remote one"},
 	{"treeout", 2, cmd_treeout, "PATH LOCAL: the other way"},
+	{"rmtree", 1, cmd_rmtree, "PATH: remove it with all that is in it"},
+	{"speed", 2, cmd_speed, "PATH N: write, commit and read N MiB; two figures in MiB/s"},
 	{"churn", 3, cmd_churn, "PATH SECONDS SEED: random changes, all checked against a model"},
 	{"fill", 2, cmd_fill, "PATH N: create N empty files e000000... in a folder"},
 	{"rate", 3, cmd_rate, "PATH BYTES SECONDS: read the first BYTES again and again, MiB/s"},

@@ -401,6 +401,13 @@ finish() {
 	for ((i = ${#CLEANUP[@]} - 1; i >= 0; i--)); do
 		eval "${CLEANUP[i]}"
 	done
+	if [ "$status" != 0 ] || [ "$N_FAILED" != 0 ]; then
+		for name in "${SERVERS[@]}"; do
+			[ -f "$T/$name/log" ] || continue
+			printf '# last lines of the log of %s:\n' "$name"
+			tail -n 12 "$T/$name/log" | cut -c 1-300 | sed 's/^/#   /'
+		done
+	fi
 	for name in "${SERVERS[@]}"; do
 		pid=${PID[$name]-}
 		[ -z "$pid" ] || kill -CONT "$pid" 2>/dev/null
@@ -410,13 +417,6 @@ finish() {
 		stop "$name" 10 || printf '# %s had to be killed\n' "$name"
 	done
 	[ -z "${BUS_PID-}" ] || kill "$BUS_PID" 2>/dev/null
-	if [ "$status" != 0 ] || [ "$N_FAILED" != 0 ]; then
-		for name in "${SERVERS[@]}"; do
-			[ -f "$T/$name/log" ] || continue
-			printf '# last lines of the log of %s:\n' "$name"
-			tail -n 12 "$T/$name/log" | cut -c 1-300 | sed 's/^/#   /'
-		done
-	fi
 	if [ -n "${SSC_KEEP:-}" ]; then
 		say "kept: $T"
 	else
