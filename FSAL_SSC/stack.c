@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * stack.c - an export of another FSAL with ours around it: FSAL { Name = SSC; FSAL { Name = VFS; } }.
+ *
+ * Ours is in no data path: create_export lets the inner FSAL make its export and leaves that one in
+ * op_ctx, so the server stacks its cache right on top of the inner one. What is left of us is the
+ * configuration block.
+ *
+ * References  The server took one on our module for the export, and will drop one on the module of the
+ *             export that it finds, which is the inner one. So the one that reading the inner block took
+ *             is left to the server, and the one on us is dropped here.
+ * Updates     come to us with the inner export as the original.
+ */
+#include "glue.h"
+
+fsal_status_t ssc_stack_create(struct fsal_module *module, const struct ssc_export_config *config,
+			       struct config_error_type *err_type,
+			       const struct fsal_up_vector *up_ops)
+{
+	struct fsal_module *inner = lookup_fsal(config->inner.name);
+	fsal_status_t status;
+
+	if (inner == NULL)
+		return fsalstat(ERR_FSAL_INVAL, EINVAL);
+	/* Reading the block loaded it, with a reference that stays; this is one more. */
+	fsal_put(inner);
+	op_ctx->fsal_module = inner;
+	status = inner->m_ops.create_export(inner, config->inner.node, err_type, up_ops);
+	if (FSAL_IS_ERROR(status)) {
+		fsal_put(inner);
+		op_ctx->fsal_module = module;
+		return status;
+	}
+	fsal_put(module);
+	ssc_log_event("export %d (%s): FSAL %s serves it; server-side copy is not built into this "
+		      "version",
+		      op_ctx->ctx_export->export_id, CTX_FULLPATH(op_ctx), inner->name);
+	return status;
+}
+
+fsal_status_t ssc_stack_update(const struct ssc_export_config *config,
+			       struct config_error_type *err_type, struct fsal_export *original,
+			       struct fsal_module *super)
+{
+	struct fsal_module *inner = lookup_fsal(config->inner.name);
+	fsal_status_t status;
+
+	if (inner == NULL)
+		return fsalstat(ERR_FSAL_INVAL, EINVAL);
+	/* That it still is the same FSAL is what each checks first. */
+	status = inner->m_ops.update_export(inner, config->inner.node, err_type, original, super);
+	fsal_put(inner); /* of the look-up */
+	fsal_put(inner); /* of reading the block */
+	return status;
+}
