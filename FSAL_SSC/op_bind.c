@@ -55,14 +55,14 @@ static struct {
 	nfs_function_desc_t *v3;
 	xdrproc_t encode_write, encode_commit;
 	char host_verf[NFS3_WRITEVERFSIZE]; /* what the server would answer */
-} bind;
+} bound_to;
 
 /* What exports without a get_write_verifier of their own answer: the server's value for v4, which
  * is set from the same number as the one for v3. */
 static void learn_host_verifier(void)
 {
 	struct fsal_export plain;
-	struct gsh_buffdesc desc = {.addr = bind.host_verf, .len = sizeof(bind.host_verf)};
+	struct gsh_buffdesc desc = {.addr = bound_to.host_verf, .len = sizeof(bound_to.host_verf)};
 
 	memset(&plain, 0, sizeof(plain));
 	fsal_export_init(&plain);
@@ -74,7 +74,7 @@ static void replace_verifier(char *verf)
 {
 	struct gsh_buffdesc desc = {.addr = verf, .len = NFS3_WRITEVERFSIZE};
 
-	if (!op_ctx || !op_ctx->fsal_export || memcmp(verf, bind.host_verf, desc.len) != 0)
+	if (!op_ctx || !op_ctx->fsal_export || memcmp(verf, bound_to.host_verf, desc.len) != 0)
 		return;
 	op_ctx->fsal_export->exp_ops.get_write_verifier(op_ctx->fsal_export, &desc);
 }
@@ -83,14 +83,14 @@ static bool_t encode_write(XDR *xdrs, WRITE3res *res)
 {
 	if (xdrs->x_op == XDR_ENCODE && res->status == NFS3_OK)
 		replace_verifier(res->WRITE3res_u.resok.verf);
-	return bind.encode_write(xdrs, res);
+	return bound_to.encode_write(xdrs, res);
 }
 
 static bool_t encode_commit(XDR *xdrs, COMMIT3res *res)
 {
 	if (xdrs->x_op == XDR_ENCODE && res->status == NFS3_OK)
 		replace_verifier(res->COMMIT3res_u.resok.verf);
-	return bind.encode_commit(xdrs, res);
+	return bound_to.encode_commit(xdrs, res);
 }
 
 static bool store(xdrproc_t *slot, void *value)
@@ -103,7 +103,7 @@ bool ssc_op_bind(void)
 	struct ssc_table_image image;
 	nfs_function_desc_t *v3;
 
-	if (bind.bound)
+	if (bound_to.bound)
 		return true;
 	if (!ssc_table_image_of(SERVER_LIBRARY, &image)) {
 		LogCrit(COMPONENT_FSAL,
@@ -120,16 +120,16 @@ bool ssc_op_bind(void)
 		return false;
 	}
 	learn_host_verifier();
-	bind.v3 = v3;
-	bind.encode_write = v3[NFSPROC3_WRITE].xdr_encode_func;
-	bind.encode_commit = v3[NFSPROC3_COMMIT].xdr_encode_func;
+	bound_to.v3 = v3;
+	bound_to.encode_write = v3[NFSPROC3_WRITE].xdr_encode_func;
+	bound_to.encode_commit = v3[NFSPROC3_COMMIT].xdr_encode_func;
 	if (!store(&v3[NFSPROC3_WRITE].xdr_encode_func, encode_write))
 		goto err;
 	if (!store(&v3[NFSPROC3_COMMIT].xdr_encode_func, encode_commit)) {
-		(void)store(&v3[NFSPROC3_WRITE].xdr_encode_func, bind.encode_write);
+		(void)store(&v3[NFSPROC3_WRITE].xdr_encode_func, bound_to.encode_write);
 		goto err;
 	}
-	bind.bound = true;
+	bound_to.bound = true;
 	LogInfo(COMPONENT_FSAL, "SSC: NFSv3 WRITE and COMMIT carry the export's verifier");
 	return true;
 err:
@@ -140,14 +140,14 @@ err:
 
 void ssc_op_unbind(void)
 {
-	if (!bind.bound)
+	if (!bound_to.bound)
 		return;
-	if (store(&bind.v3[NFSPROC3_COMMIT].xdr_encode_func, bind.encode_commit) &&
-	    store(&bind.v3[NFSPROC3_WRITE].xdr_encode_func, bind.encode_write))
-		bind.bound = false;
+	if (store(&bound_to.v3[NFSPROC3_COMMIT].xdr_encode_func, bound_to.encode_commit) &&
+	    store(&bound_to.v3[NFSPROC3_WRITE].xdr_encode_func, bound_to.encode_write))
+		bound_to.bound = false;
 }
 
 bool ssc_op_bind_v3(void)
 {
-	return bind.bound;
+	return bound_to.bound;
 }
