@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what is set here is for the scripts that source this
 #
 # lab.sh - what the scripts that boot guests share; sourced after the arguments were seen to.
 #
@@ -73,6 +73,42 @@ boot() {
 end_guest() {
 	kill -TERM "$1" 2>/dev/null || return 0
 	wait "$1" 2>/dev/null || :
+}
+
+# guest_results NAME TITLE: shows and counts the lines "ok ..." and "FAIL ..." of a guest's console as
+# soon as they come, until the guest ends; GUEST_RC is its status. What follows a failure belongs to
+# it, the rest is not shown.
+guest_results() {
+	local pid=${GUEST_PID[$1]} shown
+	tail -n +1 -F --pid="$pid" "$T/$1.log" 2>/dev/null | awk -v title="$2" '
+		/^ok / { sub(/^ok /, ""); print "ok - " title $0; failed = 0; fflush(); next }
+		/^FAIL / { sub(/^FAIL /, ""); print "not ok - " title $0; failed = 1; fflush(); next }
+		failed { print "    " $0; fflush() }' | tee "$T/$1.results" &
+	shown=$!
+	GUEST_RC=0
+	wait "$pid" || GUEST_RC=$?
+	wait "$shown" || :
+	N_PASSED=$((N_PASSED + $(grep -c '^ok ' "$T/$1.results" || :)))
+	N_FAILED=$((N_FAILED + $(grep -c '^not ok ' "$T/$1.results" || :)))
+}
+
+# boot_knfsd NAME: a Linux NFS server in guest 10.77.0.12, on the disk $T/disk, exporting /srv; ready
+# on return. power_off NAME ends it as a power failure does.
+boot_knfsd() {
+	boot "$1" 6.1 2 -I "$guest/6.1/initrd-nfsd" -p "$T/$1.qemu" -d "$T/disk" "$here/nfsd.payload"
+	gx 2 true
+}
+power_off() { kill -KILL "$(cat "$T/$1.qemu")"; }
+
+# reexport_knfsd: sets SOURCE to what a client is to mount, "ADDRESS PATH" as two words.
+reexport_knfsd() {
+	if [ "$fsal" = SSC ]; then
+		start_reexport re "$(addr 2)" "Name = SSC; Server = $(addr 12); Port = 2049;
+			Mount_Port = 20048; Remote_Path = /srv;"
+		SOURCE=("$(addr 2)" /re)
+	else # to test the tests: nothing in between
+		SOURCE=("$(addr 12)" /srv)
+	fi
 }
 
 # gx N COMMAND: in guest 10.77.0.1N, which must run the agent.

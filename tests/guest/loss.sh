@@ -11,30 +11,18 @@
 . "$(dirname "$0")/lab.sh"
 KIB=8192
 
-boot_upstream() {
-	boot "nfsd$1" 6.1 2 -I "$guest/6.1/initrd-nfsd" -p "$T/nfsd$1.qemu" -d "$T/disk" "$here/nfsd.payload"
-	gx 2 true
-}
-
 # nfsd's own count of a procedure: the fields of this line are in the order of RFC 1813.
 n_calls() {
 	gx 2 'grep ^proc3 /proc/net/rpc/nfsd' | awk -v which="$1" '{ print $(which + 3) }'
 }
 
-power_off() { kill -KILL "$(cat "$T/nfsd$1.qemu")"; }
-
 job_says() { grep -qx "$2" "$T/job-$1"; }
 
 truncate -s 192M "$T/disk"
-mkfs.ext4 -q "$T/disk"
-boot_upstream 1
-if [ "$fsal" = SSC ]; then
-	start_reexport re "$(addr 2)" "Name = SSC; Server = $(addr 12); Port = 2049;
-		Mount_Port = 20048; Remote_Path = /srv;"
-	boot client 6.1 1 "$here/agent.payload" "$(addr 2)" /re write=eager
-else # to test the test: nothing in between
-	boot client 6.1 1 "$here/agent.payload" "$(addr 12)" /srv write=eager
-fi
+mkfs.ext4 -q -b 4096 "$T/disk"
+boot_knfsd nfsd1
+reexport_knfsd
+boot client 6.1 1 "$here/agent.payload" "${SOURCE[@]}" write=eager
 check "the guest mounts a kernel server's re-export" gx 1 'touch /m3/f3 /m4/f4 && sync'
 
 declare -A JOB=()
@@ -48,8 +36,8 @@ say "the upstream saw $writes WRITE and $commits COMMIT calls"
 check "the upstream was written to" [ "$writes" -ge $((2 * KIB / 1024)) ]
 check "and was not asked to commit" [ "$commits" = 0 ]
 
-power_off 1
-boot_upstream 2
+power_off nfsd1
+boot_knfsd nfsd2
 for v in 3 4; do
 	check_not "v$v data is lost at the upstream" gx 2 "fsops stream-check /srv/f$v $v $KIB"
 done
@@ -61,7 +49,7 @@ for v in 3 4; do
 done
 
 # Once more without a warning; the disk itself must have it now.
-power_off 2
+power_off nfsd2
 e2fsck -p "$T/disk" >/dev/null || :
 for v in 3 4; do
 	debugfs -R "dump /f$v $T/f$v" "$T/disk" 2>/dev/null

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 #
 # run.sh [NAME...] - all tests with real Linux kernels as clients, or those whose name is given, some
-# at a time: 6.1-a and 6.1-b (v3 and v4.0; v4.1 and v4.2), 6.12 (v3 and v4.1), outage, loss.
+# at a time: 6.1-a and 6.1-b (v4.1; v3, v4.0 and v4.2), 6.12 (v3 and v4.1), outage, loss, knfsd.
 # Prints each check as "ok - ..." or "not ok - ...", and fails when one failed. Their output in full,
 # with the servers' last log lines, is in build/guest/log. Needs root, and what ./run build makes.
 
@@ -14,10 +14,11 @@ AT_A_TIME=${SSC_GUEST_AT_A_TIME:-3} # two emulated clients fill two cores; the t
 run_one() {
 	case $1 in
 	outage) "$here/outage.sh" ;;
-	6.1-a) "$here/torture.sh" 6.1 3 4.0 ;;
-	6.1-b) "$here/torture.sh" 6.1 4.1 4.2 ;;
+	6.1-a) "$here/torture.sh" 6.1 4.1 ;;
+	6.1-b) "$here/torture.sh" 6.1 3 4.0 4.2 ;;
 	6.12) SSC_GUEST_MANY=1000 "$here/torture.sh" 6.12 3 4.1 ;;
 	loss) "$here/loss.sh" ;;
+	knfsd) "$here/knfsd.sh" ;;
 	*)
 		echo "run.sh: there is no test $1" >&2
 		return 2
@@ -29,7 +30,7 @@ run_one() {
 	echo "run.sh: guests need a network namespace; run it as root" >&2
 	exit 2
 }
-[ $# -gt 0 ] || set -- outage 6.1-a 6.1-b 6.12 loss
+[ $# -gt 0 ] || set -- 6.1-b 6.1-a outage 6.12 knfsd loss
 "$here/prep.sh"
 mkdir -p "$out/log"
 rc=0 pids=()
