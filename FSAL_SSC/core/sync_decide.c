@@ -111,7 +111,7 @@ static bool is_created(const struct ssc_call *call, const struct ssc_attrs *is)
 {
 	const struct ssc_sattr *set = &call->arg.create.set;
 
-	if (is->type != SSC_FT_REG || call->arg.create.how == SSC_CREATE_UNCHECKED)
+	if (is->type != SSC_FT_REG)
 		return false;
 	if (call->arg.create.how == SSC_CREATE_EXCLUSIVE)
 		return has_verifier(is, call->arg.create.verf);
@@ -223,7 +223,7 @@ enum ssc_err ssc_sync_decide(struct ssc_caller *caller, struct ssc_call *call, e
 	case SSC_OP_MKDIR:
 	case SSC_OP_SYMLINK:
 	case SSC_OP_MKNOD:
-		if (err == SSC_E_EXIST)
+		if (err == SSC_E_EXIST && !ssc_sync_is_repeatable(call))
 			return decide_by_look(caller, call, err, &call->fh, call->name, until_ns);
 		return err;
 	case SSC_OP_LINK:

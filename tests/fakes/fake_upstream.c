@@ -248,9 +248,12 @@ static void stop(struct ssc_upstream *up)
 	fake->worker_ends = true;
 	pthread_cond_broadcast(&fake->changed);
 	pthread_mutex_unlock(&fake->lock);
-	if (had_worker)
-		pthread_join(fake->worker, NULL);
+	if (!had_worker)
+		return;
+	pthread_join(fake->worker, NULL);
+	pthread_mutex_lock(&fake->lock);
 	fake->has_worker = false; /* whoever comes now is answered in submit */
+	pthread_mutex_unlock(&fake->lock);
 }
 
 static void release_memory(struct ssc_upstream *up)
