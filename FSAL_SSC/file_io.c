@@ -11,10 +11,10 @@
  * What was not committed. An upstream that restarts loses UNSTABLE data and shows another verifier.
  *   NFSv4   WRITE and COMMIT are answered with a verifier that follows it (verifier.h), and each with
  *           the one of its own reply (noted.c). The client compares the two and sends again.
- *   NFSv3   Ganesha answers with one verifier for its whole life, so a client could not notice. Hence
- *           each file remembers the upstream's verifier that its oldest uncommitted WRITE got. A
- *           COMMIT over NFSv3 that is answered with another one fails with EIO, once: fsync or close
- *           then tells the program that its data is gone, which is the truth.
+ *   NFSv3   the same, by op_bind.c. On a server whose tables that could not bind, a client could not
+ *           notice: there each file remembers the upstream's verifier that its oldest uncommitted
+ *           WRITE got, and a COMMIT over NFSv3 that is answered with another one fails with EIO,
+ *           once: fsync or close then tells the program that its data is gone, which is the truth.
  *
  * Locks: obj_lock for the share check; handle.lock round what is uncommitted.
  */
@@ -23,6 +23,7 @@
 #include "ssc/clock.h"
 
 #include "glue.h"
+#include "op_bind.h"
 
 /* A worker may read its own reply from the socket so long, which spares two changes of thread. */
 #define DRIVE_NS (50 * SSC_NS_PER_MS)
@@ -287,7 +288,7 @@ static fsal_status_t io_commit2(struct fsal_obj_handle *obj, off_t offset, size_
 		is_lost = settle(h, &args, n_unstable, call->res.io.verf);
 	}
 	ssc_call_put(call);
-	if (is_lost && op_ctx->nfs_vers == NFS_V3) {
+	if (is_lost && op_ctx->nfs_vers == NFS_V3 && !ssc_op_bind_v3()) {
 		ssc_log_crit("%s: the upstream restarted and lost data of file id %llu that an "
 			     "NFSv3 client had not committed; the client is told EIO",
 			     exp->name, (unsigned long long)obj->fileid);

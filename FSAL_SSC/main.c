@@ -3,7 +3,7 @@
  * main.c - the module: registered when the server loads us, configured once, unloaded at the end.
  *
  * Order   load         check that the server is the one we were built for; register
- *         init_config  read SSC { }, tune malloc, make the budget. No threads yet.
+ *         init_config  read SSC { }, tune malloc, make the budget, bind. No threads yet.
  *         exports      each starts and stops its own upstream (export.c)
  *         unload       the server has released all exports; wait for those that a thread still frees
  */
@@ -16,6 +16,7 @@
 
 #include "abi.h"
 #include "glue.h"
+#include "op_bind.h"
 
 /*
  * glibc gives a freed buffer of 1 MiB back to the kernel at once and faults it in again for the next:
@@ -86,6 +87,7 @@ static fsal_status_t init_config(struct fsal_module *module, config_file_t file,
 	if (ssc_module.config.tune_malloc)
 		tune_malloc();
 	ssc_module.budget = ssc_budget_new(ssc_module.config.memory_max_bytes);
+	(void)ssc_op_bind(); /* without it re-exports work all the same, see file_io.c */
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
@@ -114,6 +116,7 @@ static MODULE_FINI void ssc_unload(void)
 {
 	if (!is_registered)
 		return;
+	ssc_op_unbind();
 	ssc_export_drain();
 	if (unregister_fsal(&ssc_module.fsal) != 0) {
 		ssc_log_crit("the server still holds references to FSAL SSC; its memory stays");

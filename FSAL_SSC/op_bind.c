@@ -54,29 +54,38 @@ static struct {
 	bool bound;
 	nfs_function_desc_t *v3;
 	xdrproc_t encode_write, encode_commit;
-	char host_verf[NFS3_WRITEVERFSIZE]; /* what the server would answer */
+	void (*host_get)(struct fsal_export *export, struct gsh_buffdesc *verf); /* the default */
 } bound_to;
 
-/* What exports without a get_write_verifier of their own answer: the server's value for v4, which
- * is set from the same number as the one for v3. */
-static void learn_host_verifier(void)
+/*
+ * What exports without a get_write_verifier of their own answer: the server's value for NFSv4, which
+ * is made of the same number as the one for NFSv3. Asked each time, since it is set after we bind.
+ */
+static void host_verifier(char verf[NFS3_WRITEVERFSIZE])
 {
-	struct fsal_export plain;
-	struct gsh_buffdesc desc = {.addr = bound_to.host_verf, .len = sizeof(bound_to.host_verf)};
+	struct gsh_buffdesc desc = {.addr = verf, .len = NFS3_WRITEVERFSIZE};
 
-	memset(&plain, 0, sizeof(plain));
-	fsal_export_init(&plain);
-	plain.exp_ops.get_write_verifier(&plain, &desc);
-	free_export_ops(&plain);
+	bound_to.host_get(NULL, &desc);
 }
 
 static void replace_verifier(char *verf)
 {
 	struct gsh_buffdesc desc = {.addr = verf, .len = NFS3_WRITEVERFSIZE};
+	char host[NFS3_WRITEVERFSIZE];
 
-	if (!op_ctx || !op_ctx->fsal_export || memcmp(verf, bound_to.host_verf, desc.len) != 0)
-		return;
-	op_ctx->fsal_export->exp_ops.get_write_verifier(op_ctx->fsal_export, &desc);
+	host_verifier(host);
+	if (op_ctx && op_ctx->fsal_export && memcmp(verf, host, sizeof(host)) == 0)
+		op_ctx->fsal_export->exp_ops.get_write_verifier(op_ctx->fsal_export, &desc);
+}
+
+static void learn_host_verifier(void)
+{
+	struct fsal_export plain;
+
+	memset(&plain, 0, sizeof(plain));
+	fsal_export_init(&plain);
+	bound_to.host_get = plain.exp_ops.get_write_verifier;
+	free_export_ops(&plain);
 }
 
 static bool_t encode_write(XDR *xdrs, WRITE3res *res)
