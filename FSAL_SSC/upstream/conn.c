@@ -18,7 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/futex.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -89,6 +91,21 @@ void ssc_conn_pump_release(struct ssc_conn *conn)
 
 /* ---- completion ---- */
 
+static void futex_wake(atomic_uint *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* Sleep while *@word is @value, until @until_ns on the monotonic clock at most. */
+static void futex_wait(atomic_uint *word, unsigned int value, uint64_t until_ns)
+{
+	const struct timespec until = {.tv_sec = until_ns / SSC_NS_PER_S,
+				       .tv_nsec = until_ns % SSC_NS_PER_S};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &until, NULL,
+		FUTEX_BITSET_MATCH_ANY);
+}
+
 static void give_budget(struct ssc_conn *conn, struct ssc_call_priv *p)
 {
 	if (p->has_budget) {
@@ -150,16 +167,32 @@ static void take_shadow(struct ssc_call *call, struct ssc_call *shadow)
 	ssc_call_put(shadow);
 }
 
-/* p->answered is constant here: such a call is in a completion list of the loop thread only. */
+/*
+ * p->answered is constant here: such a call is in a completion list of the loop thread only.
+ * Once p->wait is OVER the submitter may go, so the call is ours alone but for its reference.
+ */
 static void run_done(struct ssc_call_priv *p)
 {
 	struct ssc_call *call = p->call;
 	const bool is_over = !p->answered;
 
-	atomic_store_explicit(&p->finished, true, memory_order_release);
+	if (atomic_exchange(&p->wait, SSC_WAIT_OVER) == SSC_WAIT_HERE)
+		futex_wake(&p->wait);
 	call->done(call);
 	if (is_over)
 		ssc_call_put(call);
+}
+
+/* Leave done to the submitter that sleeps. @return false when it does not, or must not run it. */
+static bool hand_over(struct ssc_call_priv *p)
+{
+	unsigned int here = SSC_WAIT_HERE;
+
+	if (p->answered ||
+	    !atomic_compare_exchange_strong(&p->wait, &here, (unsigned int)SSC_WAIT_MINE))
+		return false;
+	futex_wake(&p->wait); /* p may be gone by now; waking an unused address is harmless */
+	return true;
 }
 
 void ssc_conn_run_late(struct ssc_conn *conn, struct cds_list_head *late)
@@ -189,6 +222,8 @@ void ssc_conn_run(struct ssc_conn *conn, struct cds_list_head *comp, struct ssc_
 	cds_list_for_each_entry_safe(p, next, comp, clink)
 	{
 		cds_list_del(&p->clink);
+		if (p->call != own && hand_over(p))
+			continue;
 		if (!own || p->call == own || p->call->done_only_wakes)
 			run_done(p);
 		else
@@ -501,17 +536,20 @@ void ssc_reply_cb(struct rpc_context *rpc, int status, void *data, void *private
 	}
 }
 
-/* ---- driving ---- */
+/* ---- a submitter that may wait ---- */
+
+static bool is_finished(struct ssc_call_priv *p)
+{
+	return atomic_load_explicit(&p->wait, memory_order_acquire) >= SSC_WAIT_MINE;
+}
 
 /* Poll and read on the submitter's thread until its call is answered or its time is up. */
-static void drive(struct ssc_conn *conn, struct ssc_call *call)
+static void drive(struct ssc_conn *conn, struct ssc_call *call, uint64_t until)
 {
 	struct ssc_call_priv *p = ssc_priv(call);
-	const uint64_t until = ssc_clock_now_ns() + call->drive_ns;
 	bool alive = true;
 
-	while (alive && !atomic_load_explicit(&p->finished, memory_order_acquire) &&
-	       !atomic_load(&conn->pump_wanted)) {
+	while (alive && !is_finished(p) && !atomic_load(&conn->pump_wanted)) {
 		struct pollfd pfd = {.fd = conn->fd, .events = POLLIN};
 		uint64_t now = ssc_clock_now_ns();
 		uint64_t left_ms =
@@ -532,9 +570,27 @@ static void drive(struct ssc_conn *conn, struct ssc_call *call)
 		atomic_store(&conn->pump_wanted, true);
 }
 
-/* Let whoever shall read the replies know of them; perhaps that is us for a while. */
+/* Somebody else reads: sleep until it comes to our call. */
+static void await(struct ssc_call *call, uint64_t until)
+{
+	struct ssc_call_priv *p = ssc_priv(call);
+	unsigned int was = SSC_WAIT_NOT;
+
+	if (!atomic_compare_exchange_strong(&p->wait, &was, (unsigned int)SSC_WAIT_HERE))
+		return;
+	while (atomic_load(&p->wait) == SSC_WAIT_HERE && ssc_clock_now_ns() < until)
+		futex_wait(&p->wait, SSC_WAIT_HERE, until);
+	was = SSC_WAIT_HERE;
+	if (atomic_compare_exchange_strong(&p->wait, &was, (unsigned int)SSC_WAIT_NOT))
+		return; /* time is up: done will run elsewhere */
+	if (was == SSC_WAIT_MINE)
+		run_done(p);
+}
+
+/* See that somebody reads the replies; perhaps that is us for a while. */
 static void see_to_replies(struct ssc_conn *conn, struct ssc_call *call)
 {
+	const uint64_t until = ssc_clock_now_ns() + call->drive_ns;
 	CDS_LIST_HEAD(comp);
 
 	if (call->drive_ns == 0 || atomic_load(&conn->state) != SSC_CONN_UP) {
@@ -542,15 +598,17 @@ static void see_to_replies(struct ssc_conn *conn, struct ssc_call *call)
 			ssc_conn_kick(conn);
 		return;
 	}
-	if (!ssc_conn_pump_try(conn))
-		return;
-	/* The state cannot change while we hold the pump. */
-	if (atomic_load(&conn->state) == SSC_CONN_UP)
-		drive(conn, call);
-	ssc_conn_pump_release(conn);
-	/* Calls that came while we held the lock were left to us. */
-	ssc_conn_combine(conn, &comp);
-	ssc_conn_run(conn, &comp, call);
+	if (!is_finished(ssc_priv(call)) && ssc_conn_pump_try(conn)) {
+		/* The state cannot change while we hold the pump. */
+		if (atomic_load(&conn->state) == SSC_CONN_UP)
+			drive(conn, call, until);
+		ssc_conn_pump_release(conn);
+		/* Calls that came while we held the lock were left to us. */
+		ssc_conn_combine(conn, &comp);
+		ssc_conn_run(conn, &comp, call);
+	}
+	if (!is_finished(ssc_priv(call)))
+		await(call, until);
 }
 
 void ssc_conn_submit(struct ssc_conn *conn, struct ssc_call *call)

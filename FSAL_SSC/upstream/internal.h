@@ -16,7 +16,9 @@
  * at a time no other thread need wake up at all. Sending is done by the submitter itself if the lock
  * is free, else by who holds it (submissions wait in a wait-free queue meanwhile).
  * Only the loop thread opens and tears down, and only while it holds the pump, so a driver never
- * polls a closed descriptor. Only it times calls out and reports late outcomes, in this order.
+ * polls a closed descriptor. A submitter that may wait and finds the pump taken sleeps until its own
+ * call is complete, and then runs done itself: one change of thread, where a completion on another
+ * thread makes the host queue the request anew. Only it times calls out and reports late outcomes, in this order.
  *
  * Lock order: conn.lock, then upstream.lock, then budget.
  */
@@ -114,6 +116,14 @@ enum ssc_conn_state {
 	SSC_CONN_STOPPED /* for good */
 };
 
+/* What the submitter inside submit does about its call's end. */
+enum ssc_call_wait {
+	SSC_WAIT_NOT,  /* nothing, or it drives: whoever completes the call sees to done */
+	SSC_WAIT_HERE, /* sleeps, and will run done itself */
+	SSC_WAIT_MINE, /* was woken: done is for it to run */
+	SSC_WAIT_OVER  /* done was run, or is being run, elsewhere */
+};
+
 enum ssc_call_place { SSC_CALL_NEW, SSC_CALL_READY, SSC_CALL_FLIGHT, SSC_CALL_FINISHED };
 
 /* Behind every struct ssc_call of ours. Guarded by conn.lock once queued. */
@@ -133,7 +143,7 @@ struct ssc_call_priv {
 	bool answered;           /* done has been told TIMEDOUT: what comes now is late */
 	bool is_late_write;      /* in upstream.late_writes */
 	struct ssc_call *shadow; /* the late result, until late is run */
-	atomic_bool finished;    /* result is there; a driver may stop */
+	atomic_uint wait;        /* enum ssc_call_wait; a futex of the submitter */
 };
 
 struct ssc_conn {
