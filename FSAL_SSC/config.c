@@ -2,10 +2,13 @@
 /*
  * config.c - reads the blocks SSC { } and EXPORT { FSAL { } } by the table in config_table.h.
  *
- * Ganesha's parser checks types and ranges, and names the key. What holds between keys is checked
- * here; each message names the export, the key, and what to do. Anything wrong stops the load.
+ * Ganesha's parser checks types and ranges, but says only which line and value are wrong. The key,
+ * and what may stand there, is said here; so is what holds between keys. Anything wrong stops the
+ * load.
  * Threads: those that load and update exports; one at a time.
  */
+#include <inttypes.h>
+
 #include "config_parsing.h"
 #include "export_mgr.h"
 
@@ -69,11 +72,125 @@ static struct config_block export_block = {
 	.blk_desc.u.blk.commit = noop_conf_commit,
 };
 
+/* ---- which key is wrong ---- */
+
+struct key_text {
+	const char *kind, *key;
+	uint64_t min, max;
+	const char *unit;
+};
+
+#define KEY_TEXT(kind, key, member, def, min, max, unit, ...) {#kind, #key, min, max, unit},
+
+static const struct key_text module_keys[] = {SSC_CONFIG_MODULE(KEY_TEXT)};
+static const struct key_text export_keys[] = {SSC_CONFIG_EXPORT(KEY_TEXT)};
+
+static void name_key(const char *where, const struct key_text *key)
+{
+	if (!strcmp(key->kind, "BOOL"))
+		ssc_log_crit("%s: %s must be true or false", where, key->key);
+	else if (!strcmp(key->kind, "STR"))
+		ssc_log_crit("%s: %s must be a text of %" PRIu64 " to %" PRIu64 " characters",
+			     where, key->key, key->min, key->max);
+	else
+		ssc_log_crit("%s: %s must be a number from %" PRIu64 " to %" PRIu64 "%s%s", where,
+			     key->key, key->min, key->max, *key->unit ? " " : "", key->unit);
+}
+
+/* Read one key alone and without a word; the others of the block are passed over. */
+static bool key_is_wrong(const struct config_block *whole, const struct config_item *item,
+			 config_file_t file, void *node, void *scratch)
+{
+	struct config_item one[] = {*item, CONFIG_EOL};
+	struct config_block block = *whole;
+	struct config_error_type err_type;
+
+	memset(&err_type, 0, sizeof(err_type));
+	block.blk_desc.flags |= CONFIG_RELAX;
+	block.blk_desc.u.blk.params = one;
+	if (node != NULL)
+		(void)load_config_from_node(node, &block, scratch, true, &err_type);
+	else
+		(void)load_config_from_parse(file, &block, scratch, true, &err_type);
+	return err_type.errors != 0;
+}
+
+/* ---- which key it was ---- */
+
+struct row {
+	const char *key;
+	const char *kind;
+	uint64_t min;
+	uint64_t max;
+};
+
+#define ROW(kind, key, member, def, min, max, ...) {#key, #kind, min, max},
+
+static const struct row module_rows[] = {SSC_CONFIG_MODULE(ROW)};
+static const struct row export_rows[] = {SSC_CONFIG_EXPORT(ROW)};
+
+static const struct config_item *item_of(const struct config_item *items, const char *key)
+{
+	while (strcmp(items->name, key) != 0)
+		items++;
+	return items;
+}
+
+/* Whether the parser refuses @key in the block at @where: a block's node, or the whole file. */
+static bool is_refused(const struct config_block *like, const char *key, void *where, bool is_file)
+{
+	struct config_item items[2] = {*item_of(like->blk_desc.u.blk.params, key), CONFIG_EOL};
+	struct config_error_type err_type = {0}; /* without a stream: it stays quiet */
+	struct config_block block = *like;
+	union {
+		struct ssc_module_config module;
+		struct ssc_export_config export;
+	} scratch;
+
+	memset(&scratch, 0, sizeof(scratch));
+	block.blk_desc.flags = CONFIG_RELAX; /* the other keys do not matter */
+	block.blk_desc.u.blk.params = items;
+	if (is_file)
+		(void)load_config_from_parse(where, &block, &scratch, true, &err_type);
+	else
+		(void)load_config_from_node(where, &block, &scratch, true, &err_type);
+	if (!is_file)
+		ssc_config_free(&scratch.export);
+	return err_type.errors != 0;
+}
+
+static void say_refused(const char *place, const struct row *row)
+{
+	if (strcmp(row->kind, "BOOL") == 0)
+		ssc_log_crit("%s: %s is refused; give true or false, once", place, row->key);
+	else if (strcmp(row->kind, "STR") == 0)
+		ssc_log_crit("%s: %s is refused; give it once", place, row->key);
+	else
+		ssc_log_crit("%s: %s is refused; give a number from %llu to %llu, once", place,
+			     row->key, (unsigned long long)row->min, (unsigned long long)row->max);
+}
+
+static void name_refused(const char *place, const struct config_block *block,
+			 const struct row *rows, size_t n_rows, void *where, bool is_file)
+{
+	for (size_t i = 0; i < n_rows; i++) {
+		if (is_refused(block, rows[i].key, where, is_file))
+			say_refused(place, &rows[i]);
+	}
+}
+
+#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 bool ssc_config_load_module(config_file_t file, struct ssc_module_config *config,
 			    struct config_error_type *err_type)
 {
+	uint32_t errors = err_type->errors;
+
 	(void)load_config_from_parse(file, &module_block, config, true, err_type);
-	return config_error_is_harmless(err_type);
+	if (err_type->errors == errors && config_error_is_harmless(err_type))
+		return true;
+	name_refused("SSC { }", &module_block, module_rows, N_OF(module_rows), file, true);
+	return false;
 }
 
 /* ---- what holds between keys ---- */
@@ -121,10 +238,36 @@ static bool check_reexport(const struct ssc_export_config *config)
 	return true;
 }
 
+#define LENGTH_OK_BOOL(value, min, max) true
+#define LENGTH_OK_UI16(value, min, max) true
+#define LENGTH_OK_UI32(value, min, max) true
+#define LENGTH_OK_UI64(value, min, max) true
+#define LENGTH_OK_STR(value, min, max) \
+	((value) == NULL || (strlen(value) >= (min) && strlen(value) <= (max)))
+
+#define CHECK_LENGTH(kind, key, member, def, min, max, ...)                            \
+	if (!LENGTH_OK_##kind(config->member, min, max))                               \
+		return refuse(#key " is too short or too long; give " #min " to " #max \
+				   " characters");
+
+static bool check_lengths(const struct ssc_export_config *config)
+{
+	SSC_CONFIG_EXPORT(CHECK_LENGTH)
+	return true;
+}
+
 bool ssc_config_load_export(void *node, struct ssc_export_config *config,
 			    struct config_error_type *err_type)
 {
-	if (load_config_from_node(node, &export_block, config, true, err_type) != 0)
+	char place[64];
+
+	if (load_config_from_node(node, &export_block, config, true, err_type) != 0) {
+		snprintf(place, sizeof(place), "export %d, FSAL SSC",
+			 op_ctx->ctx_export->export_id);
+		name_refused(place, &export_block, export_rows, N_OF(export_rows), node, false);
+		return false;
+	}
+	if (!check_lengths(config))
 		return false;
 	return config->inner.name != NULL ? check_stack(config) : check_reexport(config);
 }

@@ -52,5 +52,5 @@ check_not "it is gone upstream" test -e "$T/up/exp/t4"
 
 check "3 s of random changes over v3, every result as it must be" c3 re churn / 3 31
 check "3 s of random changes over v4, every result as it must be" c4 re churn / 3 41
-refuse_log re ':CRIT :.*SSC'
 check "ends when asked" stop re 5
+refuse_log re ':CRIT :.*SSC'

@@ -6,7 +6,8 @@
 
 start_bus
 mkdir -m 0777 "$T/data" "$T/data2"
-NFSV4_EXTRA="Grace_Period = 0;"
+# The folder is changed behind the servers' backs below.
+EXPORT_EXTRA="Attr_Expiration_Time = 0;"
 EXPORT_PATH=$T/data start_reexport vfs "$(addr 11)" "Name = VFS;"
 EXPORT_PATH=$T/data start_reexport re "$(addr 12)" "Name = SSC; FSAL { Name = VFS; }"
 
@@ -32,7 +33,7 @@ check_same "the file system's size as from VFS" "$(c3 re statfs / | cut -d ' ' -
 	"$(c3 vfs statfs / | cut -d ' ' -f 1)"
 errors() { for what in "rm /none" "rmdir /t3" "mkdir /t3" "create /dev excl" "readlink /t3"; do
 	# shellcheck disable=SC2086
-	"c$2" "$1" $what 2>&1 | sed 's/.*: //'
+	{ "c$2" "$1" $what 2>&1 || :; } | sed 's/.*: //'
 done; }
 for v in 3 4; do
 	check_same "v$v: the same errors as from VFS" "$(errors re $v)" "$(errors vfs $v)"
@@ -65,8 +66,9 @@ sed -i 's/Squash = No_Root_Squash/Squash = All_Squash/' "$T/re/conf"
 kill -HUP "${PID[re]}"
 squashed() { ! c3 re mkdir "/sq$(now_ms)" || [ "$(stat -c %u "$(find "$T/data" -maxdepth 1 -name 'sq*' | tail -n 1)")" != 0 ]; }
 check "SIGHUP reads the changed configuration" wait_for 10 squashed
-check "and the export goes on" c3 re treeout /t3 "$T/out5"
-check "byte by byte" diff -r --no-dereference "$T/in" "$T/out5"
+check "and the export goes on" c3 re treeout /t3/a/b "$T/out5"
+check "byte by byte" diff -r --no-dereference "$T/in/a/b" "$T/out5"
 
-refuse_log re ':CRIT :.*SSC'
 check "ends when asked" stop re 5
+# "Extra references" is the server's own: it keeps one on any FSAL for each update of an export.
+refuse_log re ':CRIT :(.*[^o] FSAL SSC|SSC)'

@@ -6,14 +6,18 @@
 
 start_upstream up "$(addr 11)"
 
-# refused KEY FSAL_BLOCK [MORE]: a server with this configuration names KEY and exports nothing.
-refused() {
+# named KEY FSAL_BLOCK [MORE]: a server with this configuration names KEY as wrong.
+named() {
 	local key=$1
 	shift
 	rm -rf "$T/re"
-	reexport_conf re "$(addr 12)" "$@"
-	launch re
-	expect_log re "\\b$key\\b" 10
+	start_reexport re "$(addr 12)" "$@"
+	expect_log re "CRIT.*\\b$key\\b" 10
+}
+
+# refused KEY FSAL_BLOCK [MORE]: and exports nothing.
+refused() {
+	named "$@"
 	check_not "nothing is exported" c3 re mount
 	stop re
 }
@@ -41,10 +45,10 @@ done < <("$SSC_BUILD_DIR/tests/config_table" | cut -f 1,2,3,5,6)
 
 say "no Server"
 refused Server "Name = SSC; Remote_Path = /exp;"
-say "a name that is not resolvable text"
-refused Server "Name = SSC; Server = \"not a host\"; Remote_Path = /exp;"
-say "an unknown key"
-refused Srever "$(ssc_block up "Srever = 1;")"
+say "an unknown key: the server names it, and goes on, as for any FSAL"
+start_reexport re "$(addr 12)" "$(ssc_block up "Srever = 1;")"
+expect_log re "\\bSrever\\b"
+stop re
 say "a relative path"
 refused Remote_Path "Name = SSC; Server = ${ADDR[up]}; Remote_Path = exp;"
 

@@ -4,7 +4,7 @@
 # shellcheck source=tests/integration/functions.sh
 . "$(dirname "$0")/functions.sh"
 
-left() { pgrep -f "$T/ssc\." || find "$T" -maxdepth 1 -name 'ssc.*' | grep . ; }
+left() { pgrep -f "$T/ssc\." || find "$T" -mindepth 1 -maxdepth 1 -name 'ssc.*' | grep . ; }
 
 check "the demo with its own upstream" env TMPDIR="$T" "$SSC_ROOT/tests/demo.sh" --once --listen "$(addr 21)"
 check_not "leaves no process and no folder" left
@@ -16,7 +16,7 @@ check_same "leaves that server as it was" "$(find "$T/up/exp" -mindepth 1)" ""
 
 TMPDIR=$T "$SSC_ROOT/tests/demo.sh" --listen "$(addr 23)" >"$T/demo.out" 2>&1 &
 demo=$!
-at_exit kill "$demo"
+at_exit eval "kill $demo 2>/dev/null"
 check "it serves" wait_for 60 grep -q 'Serving until' "$T/demo.out"
 check "and prints the block to copy" grep -q 'Remote_Path = /exp;' "$T/demo.out"
 check "and the command to mount it" grep -q '^mount -t nfs -o vers=4.1,port=' "$T/demo.out"
