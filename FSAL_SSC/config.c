@@ -72,49 +72,6 @@ static struct config_block export_block = {
 	.blk_desc.u.blk.commit = noop_conf_commit,
 };
 
-/* ---- which key is wrong ---- */
-
-struct key_text {
-	const char *kind, *key;
-	uint64_t min, max;
-	const char *unit;
-};
-
-#define KEY_TEXT(kind, key, member, def, min, max, unit, ...) {#kind, #key, min, max, unit},
-
-static const struct key_text module_keys[] = {SSC_CONFIG_MODULE(KEY_TEXT)};
-static const struct key_text export_keys[] = {SSC_CONFIG_EXPORT(KEY_TEXT)};
-
-static void name_key(const char *where, const struct key_text *key)
-{
-	if (!strcmp(key->kind, "BOOL"))
-		ssc_log_crit("%s: %s must be true or false", where, key->key);
-	else if (!strcmp(key->kind, "STR"))
-		ssc_log_crit("%s: %s must be a text of %" PRIu64 " to %" PRIu64 " characters",
-			     where, key->key, key->min, key->max);
-	else
-		ssc_log_crit("%s: %s must be a number from %" PRIu64 " to %" PRIu64 "%s%s", where,
-			     key->key, key->min, key->max, *key->unit ? " " : "", key->unit);
-}
-
-/* Read one key alone and without a word; the others of the block are passed over. */
-static bool key_is_wrong(const struct config_block *whole, const struct config_item *item,
-			 config_file_t file, void *node, void *scratch)
-{
-	struct config_item one[] = {*item, CONFIG_EOL};
-	struct config_block block = *whole;
-	struct config_error_type err_type;
-
-	memset(&err_type, 0, sizeof(err_type));
-	block.blk_desc.flags |= CONFIG_RELAX;
-	block.blk_desc.u.blk.params = one;
-	if (node != NULL)
-		(void)load_config_from_node(node, &block, scratch, true, &err_type);
-	else
-		(void)load_config_from_parse(file, &block, scratch, true, &err_type);
-	return err_type.errors != 0;
-}
-
 /* ---- which key it was ---- */
 
 struct row {
@@ -122,9 +79,10 @@ struct row {
 	const char *kind;
 	uint64_t min;
 	uint64_t max;
+	const char *unit;
 };
 
-#define ROW(kind, key, member, def, min, max, ...) {#key, #kind, min, max},
+#define ROW(kind, key, member, def, min, max, unit, ...) {#key, #kind, min, max, unit},
 
 static const struct row module_rows[] = {SSC_CONFIG_MODULE(ROW)};
 static const struct row export_rows[] = {SSC_CONFIG_EXPORT(ROW)};
@@ -162,12 +120,14 @@ static bool is_refused(const struct config_block *like, const char *key, void *w
 static void say_refused(const char *place, const struct row *row)
 {
 	if (strcmp(row->kind, "BOOL") == 0)
-		ssc_log_crit("%s: %s is refused; give true or false, once", place, row->key);
+		ssc_log_crit("%s: %s must be true or false, given once", place, row->key);
 	else if (strcmp(row->kind, "STR") == 0)
-		ssc_log_crit("%s: %s is refused; give it once", place, row->key);
+		ssc_log_crit("%s: %s must be given once", place, row->key);
 	else
-		ssc_log_crit("%s: %s is refused; give a number from %llu to %llu, once", place,
-			     row->key, (unsigned long long)row->min, (unsigned long long)row->max);
+		ssc_log_crit("%s: %s must be a number from %" PRIu64 " to %" PRIu64
+			     "%s%s, given once",
+			     place, row->key, row->min, row->max, *row->unit != 0 ? " " : "",
+			     row->unit);
 }
 
 static void name_refused(const char *place, const struct config_block *block,

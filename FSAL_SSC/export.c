@@ -236,10 +236,32 @@ fsal_status_t ssc_update_export(struct fsal_module *module, void *node,
 
 /* ---- releasing ---- */
 
+/* What went to the upstream, by procedure. */
+static void log_figures(struct ssc_export *exp)
+{
+	struct ssc_upstream_stats stats;
+	char ops[512] = "";
+	size_t len = 0;
+
+	ssc_upstream_libnfs_stats(exp->up, &stats);
+	for (int op = 0; op < SSC_OP_N && len < sizeof(ops); op++) {
+		if (stats.per_op[op] != 0)
+			len += (size_t)snprintf(ops + len, sizeof(ops) - len, " %s %llu",
+						ssc_op_str(op),
+						(unsigned long long)stats.per_op[op]);
+	}
+	ssc_log_event("%s: released; upstream calls %llu:%s; bytes read %llu, written %llu; sent "
+		      "again %llu, late %llu, timed out %llu, refused %llu",
+		      exp->name, (unsigned long long)stats.calls, ops,
+		      (unsigned long long)stats.bytes_read, (unsigned long long)stats.bytes_written,
+		      (unsigned long long)stats.resent, (unsigned long long)stats.late,
+		      (unsigned long long)stats.timeouts, (unsigned long long)stats.refused);
+}
+
 static void stop_and_free(struct ssc_export *exp)
 {
 	exp->up->ops->stop(exp->up);
-	ssc_log_event("%s: released", exp->name);
+	log_figures(exp);
 	free_export(exp);
 }
 
