@@ -9,6 +9,8 @@
 N_PASSED=0
 N_FAILED=0
 CHILD=
+PROGRESS=
+exec 3>&1 # the terminal, also for what runs with its output in a log
 
 pass() {
 	N_PASSED=$((N_PASSED + ${2:-1}))
@@ -35,10 +37,19 @@ one() {
 }
 
 # interruptible SECONDS COMMAND...: so that Ctrl-C and TERM reach what runs, and it can clean up.
+# With PROGRESS="NAME LOG" a line every half minute says how far it is.
 interruptible() {
-	local status=0
+	local status=0 start=$SECONDS next=30 name=${PROGRESS% *} log=${PROGRESS#* }
 	timeout -k 30 "$@" &
 	CHILD=$!
+	while [ -n "$name" ] && kill -0 "$CHILD" 2>/dev/null; do
+		sleep 0.2
+		if [ $((SECONDS - start)) -ge $next ]; then
+			printf '   ...   %s: %s checks after %s s\n' "$name" \
+				"$(grep -Ec '^(not )?ok ' "$log" || :)" "$next" >&3
+			next=$((next + 30))
+		fi
+	done
 	wait "$CHILD" || status=$?
 	CHILD=
 	return "$status"
@@ -55,7 +66,7 @@ interrupted() {
 # script NAME FILE SECONDS: a script that prints "ok - ..." and "not ok - ..." and exits with 0.
 script() {
 	local name=$1 log=$LOGS/$1.log start=$SECONDS status=0 good bad
-	interruptible "$3" "$2" >"$log" 2>&1 || status=$?
+	PROGRESS="$name $log" interruptible "$3" "$2" >"$log" 2>&1 || status=$?
 	good=$(grep -c '^ok ' "$log" || :)
 	bad=$(grep -c '^not ok ' "$log" || :)
 	if [ "$status" = 0 ] && [ "$bad" = 0 ] && [ "$good" -gt 0 ]; then
