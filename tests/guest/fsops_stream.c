@@ -36,32 +36,30 @@ static void keep_longest(uint64_t *longest, uint64_t start)
 		*longest = ms;
 }
 
-/* Over and over through the file until the time is up, each pass with an fsync; at least one. */
+/* At least KIB, and on until the time is up; nothing is written twice, so that nothing lost can be
+ * hidden by a later write. */
 void stream_write(char **argv)
 {
 	uint64_t seed = strtoull(argv[2], NULL, 0), bytes = strtoull(argv[3], NULL, 0) * 1024;
-	uint64_t end = now_ms() + strtoull(argv[4], NULL, 0) * 1000, longest = 0;
-	int fd = xopen(argv[1], O_RDWR | O_CREAT, 0644), passes = 0;
+	uint64_t end = now_ms() + strtoull(argv[4], NULL, 0) * 1000, longest = 0, at;
+	int fd = xopen(argv[1], O_RDWR | O_CREAT | O_EXCL, 0644);
 	uint8_t *buf = block_new();
 
-	do {
-		for (uint64_t at = 0; at < bytes; at += BLOCK_BYTES) {
-			uint64_t start = now_ms();
+	for (at = 0; at < bytes || now_ms() < end; at += BLOCK_BYTES) {
+		uint64_t start = now_ms();
 
-			pattern_fill(buf, BLOCK_BYTES, seed + (uint64_t)passes, at);
-			xpwrite(fd, buf, BLOCK_BYTES, (off_t)at);
-			if (at / BLOCK_BYTES % 16 == 15)
-				need(fdatasync(fd) == 0, "fdatasync at %llu",
-				     (unsigned long long)at);
-			keep_longest(&longest, start);
-			usleep(PAUSE_US);
-		}
-		need(fsync(fd) == 0, "fsync after pass %d", passes);
-		passes++;
-	} while (now_ms() < end);
+		pattern_fill(buf, BLOCK_BYTES, seed, at);
+		xpwrite(fd, buf, BLOCK_BYTES, (off_t)at);
+		if (at / BLOCK_BYTES % 16 == 15)
+			need(fdatasync(fd) == 0, "fdatasync at %llu", (unsigned long long)at);
+		keep_longest(&longest, start);
+		usleep(PAUSE_US);
+	}
+	need(fsync(fd) == 0, "fsync of %llu bytes", (unsigned long long)at);
 	xclose(fd);
 	free(buf);
-	printf("passes=%d longest_ms=%llu\n", passes, (unsigned long long)longest);
+	printf("kib=%llu longest_ms=%llu\n", (unsigned long long)at / 1024,
+	       (unsigned long long)longest);
 }
 
 static void check_block(int fd, uint8_t *buf, uint64_t seed, uint64_t at)

@@ -98,7 +98,10 @@ boot_knfsd() {
 	boot "$1" 6.1 2 -I "$guest/6.1/initrd-nfsd" -p "$T/$1.qemu" -d "$T/disk" "$here/nfsd.payload"
 	gx 2 true
 }
-power_off() { kill -KILL "$(cat "$T/$1.qemu")"; }
+power_off() {
+	kill -KILL "$(cat "$T/$1.qemu")"
+	wait "${GUEST_PID[$1]}" || : # the next one needs its tap and its disk
+}
 
 # reexport_knfsd: sets SOURCE to what a client is to mount, "ADDRESS PATH" as two words.
 reexport_knfsd() {

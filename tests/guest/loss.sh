@@ -36,6 +36,12 @@ say "the upstream saw $writes WRITE and $commits COMMIT calls"
 check "the upstream was written to" [ "$writes" -ge $((2 * KIB / 1024)) ]
 check "and was not asked to commit" [ "$commits" = 0 ]
 
+# These write and commit on and on, so that the failure comes between any two of their calls.
+for v in 3 4; do
+	gx 1 "fsops stream-write /m$v/s$v $v 0 15" >"$T/stream-$v" 2>&1 &
+	JOB[s$v]=$!
+done
+sleep 3
 power_off nfsd1
 boot_knfsd nfsd2
 for v in 3 4; do
@@ -46,6 +52,9 @@ for v in 3 4; do
 	rc=0
 	wait "${JOB[$v]}" || rc=$?
 	check "v$v fsync succeeds" [ "$rc" = 0 ]
+	rc=0
+	wait "${JOB[s$v]}" || rc=$?
+	check "v$v writes during the failure succeed: $(tail -n 1 "$T/stream-$v")" [ "$rc" = 0 ]
 done
 
 # Once more without a warning; the disk itself must have it now.
@@ -54,5 +63,9 @@ e2fsck -p "$T/disk" >/dev/null || :
 for v in 3 4; do
 	debugfs -R "dump /f$v $T/f$v" "$T/disk" 2>/dev/null
 	check "v$v data is on the upstream's disk" "$guest/bin/fsops" stream-check "$T/f$v" $v $KIB
+	written=$(sed -n 's/^kib=\([0-9]*\) .*/\1/p' "$T/stream-$v")
+	debugfs -R "dump /s$v $T/s$v" "$T/disk" 2>/dev/null
+	check "v$v data written during the failure is there" "$guest/bin/fsops" stream-check \
+		"$T/s$v" $v "${written:-1}"
 done
 gx 1 'agent quit' || :

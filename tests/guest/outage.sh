@@ -7,7 +7,7 @@
 
 # shellcheck source-path=SCRIPTDIR source=lab.sh
 . "$(dirname "$0")/lab.sh"
-KIB=3072
+KIB=3072 # of the files that are read
 
 # start_jobs PHASE SECONDS: three jobs by each version; ops with a seed of its own in each phase.
 declare -A JOB=()
@@ -15,7 +15,7 @@ start_jobs() {
 	local phase=$1 seconds=$2 v
 	for v in 3 4; do
 		job "$phase read v$v" "fsops stream-read /m$v/read$v 5 $KIB $seconds"
-		job "$phase write v$v" "fsops stream-write /m$v/write$v-$phase $((v * 100)) $KIB $seconds"
+		job "$phase write v$v" "fsops stream-write /m$v/write$v-$phase $v 0 $seconds"
 		job "$phase names v$v" "fsops ops /m$v/ops$v-$phase $((v + ${#phase})) 200 $seconds"
 	done
 }
@@ -35,7 +35,7 @@ longest() { sed -n 's/.*longest_ms=//p' "$T/job-$1" | grep . || echo 0; }
 
 # end_jobs PHASE PAUSE_MS: all ended well, the fault was felt, and the data is right on the host.
 end_jobs() {
-	local phase=$1 name rc v passes most=0
+	local phase=$1 name rc v written most=0
 	for name in "${!JOB[@]}"; do
 		rc=0
 		wait "${JOB[$name]}" || rc=$?
@@ -47,9 +47,9 @@ end_jobs() {
 	check "$phase: calls waited while the upstream was away" [ "$most" -ge "$2" ]
 	check "$phase: calls went on soon afterwards" [ "$most" -le $(($2 + 20000)) ]
 	for v in 3 4; do
-		passes=$(sed -n 's/^passes=\([0-9]*\) .*/\1/p' "$T/job-$phase write v$v")
+		written=$(sed -n 's/^kib=\([0-9]*\) .*/\1/p' "$T/job-$phase write v$v")
 		check "$phase: v$v upstream has what was written" "$guest/bin/fsops" stream-check \
-			"$T/up/exp/write$v-$phase" $((v * 100 + ${passes:-1} - 1)) $KIB
+			"$T/up/exp/write$v-$phase" $v "${written:-1}"
 		gx 1 "echo 3 >/proc/sys/vm/drop_caches; fsops tree-list /m$v/ops$v-$phase >/m$v/list$v-$phase" || :
 		check "$phase: v$v upstream has the names that the client sees" \
 			same_list "$T/up/exp/list$v-$phase" "$T/up/exp/ops$v-$phase"
