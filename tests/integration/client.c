@@ -302,6 +302,27 @@ static int cmd_rate(struct client *c, char **arg)
 	return client_rate(c, arg[0], strtoul(arg[1], NULL, 0), strtod(arg[2], NULL));
 }
 
+static int cmd_slices(struct client *c, char **arg)
+{
+	return client_slices(c, arg[0], strtoul(arg[1], NULL, 0), strtod(arg[2], NULL),
+			     strtoul(arg[3], NULL, 0));
+}
+
+static int cmd_getattrs(struct client *c, char **arg)
+{
+	return client_getattrs(c, arg[0], strtod(arg[1], NULL), (unsigned)atoi(arg[2]));
+}
+
+static int cmd_verifiers(struct client *c, char **arg)
+{
+	return client_verifiers(c, arg[0], arg[1]);
+}
+
+static int cmd_writes(struct client *c, char **arg)
+{
+	return client_writes(c, arg[0], strtoul(arg[1], NULL, 0), (unsigned)atoi(arg[2]));
+}
+
 static const struct command {
 	const char *name;
 	int n_args;
@@ -339,6 +360,12 @@ static const struct command {
 	{"churn", 3, cmd_churn, "PATH SECONDS SEED: random changes, all checked against a model"},
 	{"fill", 2, cmd_fill, "PATH N: create N empty files e000000... in a folder"},
 	{"rate", 3, cmd_rate, "PATH BYTES SECONDS: read the first BYTES again and again, MiB/s"},
+	{"slices", 4, cmd_slices, "PATH BYTES SECONDS N: the same N times, a figure a line"},
+	{"getattrs", 3, cmd_getattrs,
+	 "PATH SECONDS N: GETATTR with N under way, never coming back; a line for equal answers"},
+	{"verifiers", 2, cmd_verifiers,
+	 "PATH LOCAL: WRITE, wait for the local file, COMMIT; the verifier of each"},
+	{"writes", 3, cmd_writes, "PATH N DEPTH: N unstable WRITEs; offset and verifier of each"},
 };
 
 static int help(void)

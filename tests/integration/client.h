@@ -21,6 +21,7 @@
 
 struct client {
 	struct nfs_context *nfs;
+	bool is_v4;
 	int uid;
 	int gid;
 	unsigned wait_s;
@@ -63,6 +64,11 @@ int client_rmtree(struct client *c, const char *path);
 int client_fill(struct client *c, const char *path, unsigned long n);
 int client_rate(struct client *c, const char *path, unsigned long bytes, double seconds);
 int client_speed(struct client *c, const char *path, unsigned long mib);
+int client_slices(struct client *c, const char *path, unsigned long bytes, double seconds,
+		  unsigned long n);
+int client_getattrs(struct client *c, const char *path, double seconds, unsigned depth);
+int client_verifiers(struct client *c, const char *path, const char *go);
+int client_writes(struct client *c, const char *path, unsigned long n, unsigned depth);
 int client_churn(struct client *c, const char *path, unsigned long seconds, unsigned long seed);
 
 #endif /* SSC_TEST_CLIENT_H */

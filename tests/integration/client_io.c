@@ -92,6 +92,7 @@ int client_connect(struct client *c, const char *url)
 	nfs_set_uid(c->nfs, c->uid);
 	nfs_set_gid(c->nfs, c->gid);
 	nfs_set_dircache(c->nfs, 0);
+	c->is_v4 = strstr(url, "version=4") != NULL;
 	err = CALL(c, nfs_mount(c->nfs, u->server, u->path));
 	if (err)
 		client_fail(c, "mount", url, err);
@@ -374,6 +375,18 @@ int client_rate(struct client *c, const char *path, unsigned long bytes, double 
 		return client_fail(c, "rate", path, err);
 	printf("%.1f\n", (double)done / 1048576 * 1000 / (double)(now - start));
 	return 0;
+}
+
+int client_slices(struct client *c, const char *path, unsigned long bytes, double seconds,
+		  unsigned long n)
+{
+	int err = 0;
+
+	for (unsigned long i = 0; !err && i < n; i++) {
+		err = client_rate(c, path, bytes, seconds);
+		fflush(stdout);
+	}
+	return err;
 }
 
 /* One request at a time: what this shows is how long each of them takes. */
