@@ -103,10 +103,11 @@ run_ctest() {
 	count_check "$2" "$status"
 }
 
-c_files() { git -C "$SSC_ROOT" ls-files --cached --others --exclude-standard -- '*.c' '*.h' | sort -u; }
+# files: the project's own, whether git knows them or not.
+files() { (cd "$SSC_ROOT" && find . \( -path ./.git -o -path ./build \) -prune -o -type f -print); }
 
 shell_files() {
-	git -C "$SSC_ROOT" ls-files --cached --others --exclude-standard | while IFS= read -r f; do
+	files | while IFS= read -r f; do
 		case $f in
 		*.sh) echo "$f" ;;
 		*) ! head -n 1 "$SSC_ROOT/$f" | grep -aqE '^#!.*\b(ba)?sh\b' || echo "$f" ;;
@@ -119,7 +120,7 @@ part_format() {
 	one shellcheck "shellcheck has nothing to say" format_sh
 }
 
-format_c() { c_files | (cd "$SSC_ROOT" && xargs clang-format --dry-run -Werror); }
+format_c() { files | grep '\.[ch]$' | (cd "$SSC_ROOT" && xargs clang-format --dry-run -Werror); }
 format_sh() { shell_files | (cd "$SSC_ROOT" && xargs shellcheck -x); }
 
 part_build() {

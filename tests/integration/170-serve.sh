@@ -18,7 +18,7 @@ cp "$T/re/conf" "$T/re/conf.before"
 "$SSC_ROOT/run" serve "$T/re/conf" -p "$T/re/pid" >"$T/re/log" 2>&1 &
 PID[re]=$!
 SERVERS+=(re)
-check "it serves" wait_for 60 c4 re mount
+check "it serves" wait_for 180 c4 re mount
 make_tree "$T/in"
 check "a tree goes in" c4 re treein "$T/in" /
 check "the upstream has it" same_tree "$T/in" "$T/up/exp"

@@ -6,9 +6,8 @@
 cd "$SSC_ROOT"
 
 files() {
-	git ls-files --cached --others --exclude-standard |
-		grep -E '(^|/)(run|CMakeLists\.txt|[^/]+\.(c|h|sh|py))$' |
-		while IFS= read -r f; do [ ! -f "$f" ] || echo "$f"; done
+	find . \( -path ./.git -o -path ./build \) -prune -o -type f -print |
+		grep -E '/(run|CMakeLists\.txt|[^/]+\.(c|h|sh|py))$'
 }
 
 without_spdx() {
@@ -19,7 +18,7 @@ without_spdx() {
 
 # The engine for fio includes fio's headers and so shares fio's licence; nothing else may.
 with_other_licence() {
-	files | grep -v '^tests/bench/' | while IFS= read -r f; do
+	files | grep -v '^\./tests/bench/' | while IFS= read -r f; do
 		head -n 3 "$f" | grep -q 'SPDX-License-Identifier: LGPL-3.0-or-later' || echo "$f"
 	done
 }
