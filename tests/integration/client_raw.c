@@ -31,14 +31,15 @@ struct nfs_fh {
 	char *val;
 };
 struct nfs_fh *nfs_get_fh(struct nfsfh *nfsfh);
+const struct nfs_fh *nfs_get_rootfh(struct nfs_context *nfs);
 
 enum raw_op { RAW_GETATTR, RAW_WRITE, RAW_COMMIT };
 
 struct raw {
 	struct client *c;
 	struct rpc_context *rpc;
-	struct nfsfh *open;
-	struct nfs_fh *fh;
+	struct nfsfh *open; /* NULL: the root, which needs none */
+	const struct nfs_fh *fh;
 	bool is_v4;
 	unsigned n_waiting;
 };
@@ -237,14 +238,17 @@ static int raw_wait(struct call *call)
 
 static int raw_open(struct raw *raw, struct client *c, const char *path, bool for_write)
 {
-	int err = for_write ? client_open_for_write(c, path, &raw->open)
-			    : CALL(c, nfs_open(c->nfs, path, O_RDONLY, &raw->open));
+	int err = 0;
 
+	if (for_write)
+		err = client_open_for_write(c, path, &raw->open);
+	else if (strcmp(path, "/"))
+		err = CALL(c, nfs_open(c->nfs, path, O_RDONLY, &raw->open));
 	if (err)
 		return client_fail(c, "open", path, err);
 	raw->c = c;
 	raw->rpc = nfs_get_rpc_context(c->nfs);
-	raw->fh = nfs_get_fh(raw->open);
+	raw->fh = raw->open ? nfs_get_fh(raw->open) : nfs_get_rootfh(c->nfs);
 	raw->is_v4 = c->is_v4;
 	return 0;
 }
