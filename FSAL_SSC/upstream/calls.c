@@ -44,16 +44,64 @@ static void sattr_arg(const struct ssc_sattr *set, sattr3 *out)
 	out->mtime.set_mtime_u.mtime = time_arg(set->mtime);
 }
 
+/*
+ * libnfs only frames the reply: ssc_reply_decode takes the results apart. Its own decoders trust the
+ * lengths they find (see replies.c).
+ */
+static uint32_t keep_bytes(ZDR *zdr, void *out, ...)
+{
+	struct ssc_reply_bytes *reply = out;
+
+	if (zdr->pos < 0 || zdr->pos > zdr->size)
+		return 0;
+	reply->bytes = zdr->buf + zdr->pos;
+	reply->len = (size_t)(zdr->size - zdr->pos);
+	return 1;
+}
+
+/*
+ * The argument stream of a request made by rpc_allocate_pdu2. struct rpc_pdu is private; its ZDR
+ * lies behind a pointer, the xid and padding in 4.0.0. ssc_calls_check_libnfs verifies that.
+ */
+static ZDR *pdu_zdr(struct rpc_pdu *pdu)
+{
+	return (ZDR *)((char *)pdu + 16);
+}
+
+int ssc_calls_send(struct rpc_context *rpc, const struct ssc_procedure *proc, rpc_cb cb,
+		   void *private_data, void *args, size_t more)
+{
+	struct rpc_pdu *pdu =
+		rpc_allocate_pdu2(rpc, proc->program, proc->version, proc->number, cb, private_data,
+				  keep_bytes, sizeof(struct ssc_reply_bytes), more);
+
+	if (!pdu)
+		return -1;
+	if ((proc->encode && !proc->encode(pdu_zdr(pdu), args)) || rpc_queue_pdu(rpc, pdu) != 0) {
+		rpc_free_pdu(rpc, pdu);
+		return -1;
+	}
+	return 0;
+}
+
+static int send_call(struct rpc_context *rpc, struct ssc_call *call, int procedure,
+		     zdrproc_t encode, void *args, size_t more)
+{
+	const struct ssc_procedure proc = {NFS_PROGRAM, NFS_V3, procedure, encode};
+
+	return ssc_calls_send(rpc, &proc, ssc_reply_cb, call, args, more);
+}
+
 static int issue_null(struct rpc_context *rpc, struct ssc_call *call)
 {
-	return rpc_nfs3_null_async(rpc, ssc_reply_cb, call);
+	return send_call(rpc, call, NFS3_NULL, NULL, NULL, 0);
 }
 
 static int issue_getattr(struct rpc_context *rpc, struct ssc_call *call)
 {
 	GETATTR3args args = {.object = fh_arg(&call->fh)};
 
-	return rpc_nfs3_getattr_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_GETATTR, (zdrproc_t)zdr_GETATTR3args, &args, 0);
 }
 
 static int issue_setattr(struct rpc_context *rpc, struct ssc_call *call)
@@ -61,21 +109,21 @@ static int issue_setattr(struct rpc_context *rpc, struct ssc_call *call)
 	SETATTR3args args = {.object = fh_arg(&call->fh)};
 
 	sattr_arg(&call->arg.setattr.set, &args.new_attributes);
-	return rpc_nfs3_setattr_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_SETATTR, (zdrproc_t)zdr_SETATTR3args, &args, 0);
 }
 
 static int issue_lookup(struct rpc_context *rpc, struct ssc_call *call)
 {
 	LOOKUP3args args = {.what = dir_arg(call)};
 
-	return rpc_nfs3_lookup_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_LOOKUP, (zdrproc_t)zdr_LOOKUP3args, &args, 0);
 }
 
 static int issue_readlink(struct rpc_context *rpc, struct ssc_call *call)
 {
 	READLINK3args args = {.symlink = fh_arg(&call->fh)};
 
-	return rpc_nfs3_readlink_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_READLINK, (zdrproc_t)zdr_READLINK3args, &args, 0);
 }
 
 static int issue_read(struct rpc_context *rpc, struct ssc_call *call)
@@ -86,7 +134,7 @@ static int issue_read(struct rpc_context *rpc, struct ssc_call *call)
 		.count = call->arg.io.count,
 	};
 
-	return rpc_nfs3_read_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_READ, (zdrproc_t)zdr_READ3args, &args, 0);
 }
 
 /* One buffer is the rule; several are joined first, since libnfs takes one. */
@@ -119,7 +167,7 @@ static int issue_write(struct rpc_context *rpc, struct ssc_call *call)
 		}
 		args.data.data_val = joined;
 	}
-	rc = rpc_nfs3_write_async(rpc, ssc_reply_cb, &args, call);
+	rc = send_call(rpc, call, NFS3_WRITE, (zdrproc_t)zdr_WRITE3args, &args, call->arg.io.count);
 	free(joined);
 	return rc;
 }
@@ -140,7 +188,7 @@ static int issue_create(struct rpc_context *rpc, struct ssc_call *call)
 		memcpy(args.how.createhow3_u.verf, call->arg.create.verf, SSC_VERF_BYTES);
 		break;
 	}
-	return rpc_nfs3_create_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_CREATE, (zdrproc_t)zdr_CREATE3args, &args, 0);
 }
 
 static int issue_mkdir(struct rpc_context *rpc, struct ssc_call *call)
@@ -148,35 +196,17 @@ static int issue_mkdir(struct rpc_context *rpc, struct ssc_call *call)
 	MKDIR3args args = {.where = dir_arg(call)};
 
 	sattr_arg(&call->arg.make.set, &args.attributes);
-	return rpc_nfs3_mkdir_async(rpc, ssc_reply_cb, &args, call);
-}
-
-/*
- * The argument stream of a request made by rpc_allocate_pdu2. struct rpc_pdu is private; its ZDR
- * lies behind a pointer, the xid and padding in 4.0.0. ssc_calls_check_libnfs verifies that.
- */
-static ZDR *pdu_zdr(struct rpc_pdu *pdu)
-{
-	return (ZDR *)((char *)pdu + 16);
+	return send_call(rpc, call, NFS3_MKDIR, (zdrproc_t)zdr_MKDIR3args, &args, 0);
 }
 
 static int issue_symlink(struct rpc_context *rpc, struct ssc_call *call)
 {
 	SYMLINK3args args = {.where = dir_arg(call)};
-	struct rpc_pdu *pdu;
 
 	sattr_arg(&call->arg.make.set, &args.symlink.symlink_attributes);
 	args.symlink.symlink_data = call->text;
-	pdu = rpc_allocate_pdu2(rpc, NFS_PROGRAM, NFS_V3, NFS3_SYMLINK, ssc_reply_cb, call,
-				(zdrproc_t)zdr_SYMLINK3res, sizeof(SYMLINK3res),
-				strlen(call->text) + SSC_LIBNFS_ARGS_BYTES);
-	if (!pdu)
-		return -1;
-	if (!zdr_SYMLINK3args(pdu_zdr(pdu), &args) || rpc_queue_pdu(rpc, pdu) != 0) {
-		rpc_free_pdu(rpc, pdu);
-		return -1;
-	}
-	return 0;
+	return send_call(rpc, call, NFS3_SYMLINK, (zdrproc_t)zdr_SYMLINK3args, &args,
+			 strlen(call->text));
 }
 
 static int issue_mknod(struct rpc_context *rpc, struct ssc_call *call)
@@ -209,21 +239,21 @@ static int issue_mknod(struct rpc_context *rpc, struct ssc_call *call)
 	case SSC_FT_LNK:
 		return -1;
 	}
-	return rpc_nfs3_mknod_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_MKNOD, (zdrproc_t)zdr_MKNOD3args, &args, 0);
 }
 
 static int issue_remove(struct rpc_context *rpc, struct ssc_call *call)
 {
 	REMOVE3args args = {.object = dir_arg(call)};
 
-	return rpc_nfs3_remove_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_REMOVE, (zdrproc_t)zdr_REMOVE3args, &args, 0);
 }
 
 static int issue_rmdir(struct rpc_context *rpc, struct ssc_call *call)
 {
 	RMDIR3args args = {.object = dir_arg(call)};
 
-	return rpc_nfs3_rmdir_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_RMDIR, (zdrproc_t)zdr_RMDIR3args, &args, 0);
 }
 
 static int issue_rename(struct rpc_context *rpc, struct ssc_call *call)
@@ -233,7 +263,7 @@ static int issue_rename(struct rpc_context *rpc, struct ssc_call *call)
 		.to = {.dir = fh_arg(&call->arg.rename.to_dir), .name = call->text},
 	};
 
-	return rpc_nfs3_rename_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_RENAME, (zdrproc_t)zdr_RENAME3args, &args, 0);
 }
 
 static int issue_link(struct rpc_context *rpc, struct ssc_call *call)
@@ -243,7 +273,7 @@ static int issue_link(struct rpc_context *rpc, struct ssc_call *call)
 		.link = {.dir = fh_arg(&call->arg.rename.to_dir), .name = call->name},
 	};
 
-	return rpc_nfs3_link_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_LINK, (zdrproc_t)zdr_LINK3args, &args, 0);
 }
 
 static int issue_readdirplus(struct rpc_context *rpc, struct ssc_call *call)
@@ -257,28 +287,28 @@ static int issue_readdirplus(struct rpc_context *rpc, struct ssc_call *call)
 	};
 
 	memcpy(args.cookieverf, call->arg.readdir.verf, SSC_VERF_BYTES);
-	return rpc_nfs3_readdirplus_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_READDIRPLUS, (zdrproc_t)zdr_READDIRPLUS3args, &args, 0);
 }
 
 static int issue_fsstat(struct rpc_context *rpc, struct ssc_call *call)
 {
 	FSSTAT3args args = {.fsroot = fh_arg(&call->fh)};
 
-	return rpc_nfs3_fsstat_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_FSSTAT, (zdrproc_t)zdr_FSSTAT3args, &args, 0);
 }
 
 static int issue_fsinfo(struct rpc_context *rpc, struct ssc_call *call)
 {
 	FSINFO3args args = {.fsroot = fh_arg(&call->fh)};
 
-	return rpc_nfs3_fsinfo_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_FSINFO, (zdrproc_t)zdr_FSINFO3args, &args, 0);
 }
 
 static int issue_pathconf(struct rpc_context *rpc, struct ssc_call *call)
 {
 	PATHCONF3args args = {.object = fh_arg(&call->fh)};
 
-	return rpc_nfs3_pathconf_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_PATHCONF, (zdrproc_t)zdr_PATHCONF3args, &args, 0);
 }
 
 static int issue_commit(struct rpc_context *rpc, struct ssc_call *call)
@@ -289,7 +319,7 @@ static int issue_commit(struct rpc_context *rpc, struct ssc_call *call)
 		.count = call->arg.io.count,
 	};
 
-	return rpc_nfs3_commit_async(rpc, ssc_reply_cb, &args, call);
+	return send_call(rpc, call, NFS3_COMMIT, (zdrproc_t)zdr_COMMIT3args, &args, 0);
 }
 
 static int (*const issue[SSC_OP_N])(struct rpc_context *, struct ssc_call *) = {
@@ -364,8 +394,8 @@ bool ssc_calls_check_libnfs(void)
 
 	if (!rpc)
 		goto out;
-	pdu = rpc_allocate_pdu2(rpc, NFS_PROGRAM, NFS_V3, NFS3_SYMLINK, probe_cb, NULL,
-				(zdrproc_t)zdr_SYMLINK3res, sizeof(SYMLINK3res), hint);
+	pdu = rpc_allocate_pdu2(rpc, NFS_PROGRAM, NFS_V3, NFS3_SYMLINK, probe_cb, NULL, keep_bytes,
+				sizeof(struct ssc_reply_bytes), hint);
 	if (pdu) {
 		const ZDR *zdr = pdu_zdr(pdu);
 

@@ -18,9 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/futex.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -28,34 +26,8 @@
 #include "ssc/clock.h"
 #include "ssc/log.h"
 
-/* What a call without data counts for when the least loaded connection is chosen. */
-#define LOAD_SMALL 512
-
-/* A driver looks up from poll() so often, to see whether it should let go. */
-#define DRIVE_SLICE_MS 50
-
 /* Replies read in one go before completions run. */
 #define SERVICE_ROUNDS 256
-
-/*
- * liburcu's queue orders its memory by inline assembly, which ThreadSanitizer cannot see: tell it
- * that what was written before the enqueue is visible after the dequeue.
- */
-#if defined(__SANITIZE_THREAD__)
-#define HAS_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAS_TSAN 1
-#endif
-#endif
-#ifdef HAS_TSAN
-#include <sanitizer/tsan_interface.h>
-#define QUEUE_RELEASE(p) __tsan_release(p)
-#define QUEUE_ACQUIRE(p) __tsan_acquire(p)
-#else
-#define QUEUE_RELEASE(p) ((void)(p))
-#define QUEUE_ACQUIRE(p) ((void)(p))
-#endif
 
 /* An undecodable reply is asked for again so often, then the call fails. */
 #define BAD_REPLIES_MAX 2
@@ -90,21 +62,6 @@ void ssc_conn_pump_release(struct ssc_conn *conn)
 }
 
 /* ---- completion ---- */
-
-static void futex_wake(atomic_uint *word)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
-/* Sleep while *@word is @value, until @until_ns on the monotonic clock at most. */
-static void futex_wait(atomic_uint *word, unsigned int value, uint64_t until_ns)
-{
-	const struct timespec until = {.tv_sec = until_ns / SSC_NS_PER_S,
-				       .tv_nsec = until_ns % SSC_NS_PER_S};
-
-	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, &until, NULL,
-		FUTEX_BITSET_MATCH_ANY);
-}
 
 static void give_budget(struct ssc_conn *conn, struct ssc_call_priv *p)
 {
@@ -171,13 +128,13 @@ static void take_shadow(struct ssc_call *call, struct ssc_call *shadow)
  * p->answered is constant here: such a call is in a completion list of the loop thread only.
  * Once p->wait is OVER the submitter may go, so the call is ours alone but for its reference.
  */
-static void run_done(struct ssc_call_priv *p)
+void ssc_conn_run_done(struct ssc_call_priv *p)
 {
 	struct ssc_call *call = p->call;
 	const bool is_over = !p->answered;
 
 	if (atomic_exchange(&p->wait, SSC_WAIT_OVER) == SSC_WAIT_HERE)
-		futex_wake(&p->wait);
+		ssc_futex_wake(&p->wait);
 	call->done(call);
 	if (is_over)
 		ssc_call_put(call);
@@ -191,7 +148,7 @@ static bool hand_over(struct ssc_call_priv *p)
 	if (p->answered ||
 	    !atomic_compare_exchange_strong(&p->wait, &here, (unsigned int)SSC_WAIT_MINE))
 		return false;
-	futex_wake(&p->wait); /* p may be gone by now; waking an unused address is harmless */
+	ssc_futex_wake(&p->wait); /* p may be gone by now; waking an unused address is harmless */
 	return true;
 }
 
@@ -225,7 +182,7 @@ void ssc_conn_run(struct ssc_conn *conn, struct cds_list_head *comp, struct ssc_
 		if (p->call != own && hand_over(p))
 			continue;
 		if (!own || p->call == own || p->call->done_only_wakes)
-			run_done(p);
+			ssc_conn_run_done(p);
 		else
 			cds_list_add_tail(&p->clink, &deferred);
 	}
@@ -312,17 +269,12 @@ void ssc_conn_timeouts_locked(struct ssc_conn *conn, uint64_t now, struct cds_li
 
 /* ---- submission ---- */
 
-static bool moves_data(const struct ssc_call *call)
-{
-	return call->op == SSC_OP_READ || call->op == SSC_OP_WRITE;
-}
-
 /* @blocked: somebody before it in the list already waits for room. */
 static bool budget_ok_locked(struct ssc_conn *conn, struct ssc_call_priv *p, bool *blocked)
 {
 	struct ssc_budget *budget = conn->up->cfg.budget;
 
-	if (!budget || p->has_budget || !moves_data(p->call))
+	if (!budget || p->has_budget || !ssc_call_moves_data(p->call))
 		return true;
 	if (!*blocked)
 		p->has_budget = ssc_budget_take(budget, p->load_bytes, &conn->budget_waiter);
@@ -405,7 +357,7 @@ void ssc_conn_drain_locked(struct ssc_conn *conn, struct cds_list_head *comp)
 	while ((node = __cds_wfcq_dequeue_blocking(&conn->q_head, &conn->q_tail)) != NULL) {
 		struct ssc_call_priv *p = caa_container_of(node, struct ssc_call_priv, qnode);
 
-		QUEUE_ACQUIRE(p);
+		SSC_QUEUE_ACQUIRE(p);
 		if (atomic_load(&conn->state) == SSC_CONN_STOPPED) {
 			p->call->err = SSC_E_SHUTDOWN;
 			ssc_conn_finish_locked(conn, p->call, comp);
@@ -491,12 +443,12 @@ static void count_reply(struct ssc_conn *conn, const struct ssc_call *result)
 }
 
 static void answer_locked(struct ssc_conn *conn, struct ssc_call *call, enum ssc_err err,
-			  void *data, const char *what)
+			  const struct ssc_reply_bytes *reply, const char *what)
 {
 	struct ssc_call_priv *p = ssc_priv(call);
 	struct ssc_call *into = p->answered ? shadow_of(p, err) : call;
 
-	into->err = err ? err : ssc_reply_decode(call, data, into);
+	into->err = err ? err : ssc_reply_decode(call, reply->bytes, reply->len, into);
 	count_reply(conn, into);
 	if (into->err == SSC_E_PROTO || into->err == SSC_E_AUTH) {
 		atomic_fetch_add(&conn->up->n.bad_replies, 1);
@@ -534,102 +486,4 @@ void ssc_reply_cb(struct rpc_context *rpc, int status, void *data, void *private
 		else
 			lost_locked(conn, call, conn->comp);
 	}
-}
-
-/* ---- a submitter that may wait ---- */
-
-static bool is_finished(struct ssc_call_priv *p)
-{
-	return atomic_load_explicit(&p->wait, memory_order_acquire) >= SSC_WAIT_MINE;
-}
-
-/* Poll and read on the submitter's thread until its call is answered or its time is up. */
-static void drive(struct ssc_conn *conn, struct ssc_call *call, uint64_t until)
-{
-	struct ssc_call_priv *p = ssc_priv(call);
-	bool alive = true;
-
-	while (alive && !is_finished(p) && !atomic_load(&conn->pump_wanted)) {
-		struct pollfd pfd = {.fd = conn->fd, .events = POLLIN};
-		uint64_t now = ssc_clock_now_ns();
-		uint64_t left_ms =
-			now < until ? (until - now + SSC_NS_PER_MS - 1) / SSC_NS_PER_MS : 0;
-		CDS_LIST_HEAD(comp);
-
-		if (left_ms == 0)
-			break;
-		if (poll(&pfd, 1, left_ms < DRIVE_SLICE_MS ? (int)left_ms : DRIVE_SLICE_MS) <= 0)
-			continue;
-		pthread_mutex_lock(&conn->lock);
-		alive = !conn->broken && ssc_conn_service_locked(conn, pfd.revents, &comp);
-		ssc_conn_drain_locked(conn, &comp);
-		pthread_mutex_unlock(&conn->lock);
-		ssc_conn_run(conn, &comp, call);
-	}
-	if (!alive)
-		atomic_store(&conn->pump_wanted, true);
-}
-
-/* Somebody else reads: sleep until it comes to our call. */
-static void await(struct ssc_call *call, uint64_t until)
-{
-	struct ssc_call_priv *p = ssc_priv(call);
-	unsigned int was = SSC_WAIT_NOT;
-
-	if (!atomic_compare_exchange_strong(&p->wait, &was, (unsigned int)SSC_WAIT_HERE))
-		return;
-	while (atomic_load(&p->wait) == SSC_WAIT_HERE && ssc_clock_now_ns() < until)
-		futex_wait(&p->wait, SSC_WAIT_HERE, until);
-	was = SSC_WAIT_HERE;
-	if (atomic_compare_exchange_strong(&p->wait, &was, (unsigned int)SSC_WAIT_NOT))
-		return; /* time is up: done will run elsewhere */
-	if (was == SSC_WAIT_MINE)
-		run_done(p);
-}
-
-/* See that somebody reads the replies; perhaps that is us for a while. */
-static void see_to_replies(struct ssc_conn *conn, struct ssc_call *call)
-{
-	const uint64_t until = ssc_clock_now_ns() + call->drive_ns;
-	CDS_LIST_HEAD(comp);
-
-	if (call->drive_ns == 0 || atomic_load(&conn->state) != SSC_CONN_UP) {
-		if (atomic_load(&conn->n_flight) > 0 && atomic_load(&conn->pump) == 0)
-			ssc_conn_kick(conn);
-		return;
-	}
-	if (!is_finished(ssc_priv(call)) && ssc_conn_pump_try(conn)) {
-		/* The state cannot change while we hold the pump. */
-		if (atomic_load(&conn->state) == SSC_CONN_UP)
-			drive(conn, call, until);
-		ssc_conn_pump_release(conn);
-		/* Calls that came while we held the lock were left to us. */
-		ssc_conn_combine(conn, &comp);
-		ssc_conn_run(conn, &comp, call);
-	}
-	if (!is_finished(ssc_priv(call)))
-		await(call, until);
-}
-
-void ssc_conn_submit(struct ssc_conn *conn, struct ssc_call *call)
-{
-	struct ssc_call_priv *p = ssc_priv(call);
-	CDS_LIST_HEAD(comp);
-
-	p->call = call;
-	p->conn = conn;
-	p->load_bytes = LOAD_SMALL;
-	if (moves_data(call))
-		p->load_bytes += call->arg.io.count;
-	atomic_fetch_add(&conn->up->n_unanswered, 1);
-	atomic_fetch_add(&conn->load, p->load_bytes);
-	ssc_call_get(call); /* the upstream's, until done or late */
-	ssc_call_get(call); /* this function's: done may drop the submitter's */
-	cds_wfcq_node_init(&p->qnode);
-	QUEUE_RELEASE(p);
-	cds_wfcq_enqueue(&conn->q_head, &conn->q_tail, &p->qnode);
-	ssc_conn_combine(conn, &comp);
-	ssc_conn_run(conn, &comp, call);
-	see_to_replies(conn, call);
-	ssc_call_put(call);
 }

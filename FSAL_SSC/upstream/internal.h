@@ -4,6 +4,7 @@
  *
  * upstream.c  the ops table, choice of a connection, limits, root handle, figures
  * conn.c      one connection: queue, libnfs context, calls in flight, deadlines, completions
+ * submit.c    the submitter's side: queue, send, drive or wait
  * conn_loop.c its thread: locate, connect, probe, pump, tear down, back off
  * sock.c      sockets: source port, options, non-blocking connect
  * locate.c    name and port look-up on a thread of its own, since getaddrinfo blocks
@@ -105,7 +106,27 @@ enum ssc_err ssc_oneshot_getport(const struct ssc_oneshot *o, const union ssc_so
 enum ssc_err ssc_oneshot_mount(const struct ssc_oneshot *o, const union ssc_sockaddr *mountd,
 			       const char *path, struct ssc_fh *fh);
 
-/* ---- conn.c, conn_loop.c ---- */
+/* ---- conn.c, submit.c, conn_loop.c ---- */
+
+/*
+ * liburcu's queue orders its memory by inline assembly, which ThreadSanitizer cannot see: tell it
+ * that what was written before the enqueue is visible after the dequeue.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define SSC_HAS_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SSC_HAS_TSAN 1
+#endif
+#endif
+#ifdef SSC_HAS_TSAN
+#include <sanitizer/tsan_interface.h>
+#define SSC_QUEUE_RELEASE(p) __tsan_release(p)
+#define SSC_QUEUE_ACQUIRE(p) __tsan_acquire(p)
+#else
+#define SSC_QUEUE_RELEASE(p) ((void)(p))
+#define SSC_QUEUE_ACQUIRE(p) ((void)(p))
+#endif
 
 enum ssc_conn_state {
 	SSC_CONN_IDLE,       /* no socket; next attempt not before retry_ns */
@@ -231,6 +252,11 @@ static inline struct ssc_call_priv *ssc_priv(struct ssc_call *call)
 	return ssc_call_priv(call);
 }
 
+static inline bool ssc_call_moves_data(const struct ssc_call *call)
+{
+	return call->op == SSC_OP_READ || call->op == SSC_OP_WRITE;
+}
+
 bool ssc_conn_start(struct ssc_conn *conn, struct ssc_upstream_libnfs *up, unsigned int index);
 /** @brief Ask the loop thread to look around. Any thread. */
 void ssc_conn_kick(struct ssc_conn *conn);
@@ -249,6 +275,10 @@ void ssc_conn_timeouts_locked(struct ssc_conn *conn, uint64_t now, struct cds_li
 /** @brief Run completions: with @own only this call's and those that just wake, the others are left
  *         to the loop thread; NULL (loop thread, or no such thread any more) runs them all. */
 void ssc_conn_run(struct ssc_conn *conn, struct cds_list_head *comp, struct ssc_call *own);
+/** @brief Run done of one completed call, and drop the upstream's reference. */
+void ssc_conn_run_done(struct ssc_call_priv *p);
+/** @brief Wake the submitter that sleeps on @word. */
+void ssc_futex_wake(atomic_uint *word);
 bool ssc_conn_pump_try(struct ssc_conn *conn);
 void ssc_conn_pump_release(struct ssc_conn *conn);
 void *ssc_conn_loop(void *conn);
@@ -265,11 +295,18 @@ enum ssc_err ssc_calls_issue(struct rpc_context *rpc, struct ssc_call *call);
 /** @brief False, and a log line, when the loaded libnfs is not laid out as we need it. */
 bool ssc_calls_check_libnfs(void);
 
-/** @brief The libnfs callback of every call; data is the call. */
+/** @brief The libnfs callback of every call. @data: struct ssc_reply_bytes on success. */
 void ssc_reply_cb(struct rpc_context *rpc, int status, void *data, void *private_data);
 
-/** @brief Decode @data into @into, for a call of @call's op and arguments. */
-enum ssc_err ssc_reply_decode(const struct ssc_call *call, void *data, struct ssc_call *into);
+/* The results of a reply, undecoded; they lie in libnfs' buffer while the callback runs. */
+struct ssc_reply_bytes {
+	const void *bytes;
+	size_t len;
+};
+
+/** @brief Decode a reply's results into @into, for a call of @call's op and arguments. */
+enum ssc_err ssc_reply_decode(const struct ssc_call *call, const void *bytes, size_t len,
+			      struct ssc_call *into);
 
 /** @brief NFSv3 status of the wire to ours. */
 enum ssc_err ssc_reply_status(uint32_t nfsstat3);

@@ -40,4 +40,21 @@ void rpc_free_pdu(struct rpc_context *rpc, struct rpc_pdu *pdu);
 /* Larger records are refused by the library: 1 MiB of data and 4096 bytes around it. */
 #define SSC_LIBNFS_IO_MAX (1024 * 1024)
 
+/* ---- calls.c ---- */
+
+struct ssc_procedure {
+	int program;
+	int version;
+	int number;
+	zdrproc_t encode; /* of its arguments; NULL: there are none */
+};
+
+/**
+ * @brief Queue a call whose reply is handed to @cb undecoded, as struct ssc_reply_bytes.
+ *
+ * @more: bytes of arguments beyond SSC_LIBNFS_ARGS_BYTES. @return 0, or -1: @cb will not run.
+ */
+int ssc_calls_send(struct rpc_context *rpc, const struct ssc_procedure *proc, rpc_cb cb,
+		   void *private_data, void *args, size_t more);
+
 #endif /* SSC_LIBNFS_COMPAT_H */

@@ -15,6 +15,7 @@
 #include "libnfs_compat.h"
 #include "ssc/clock.h"
 #include "ssc/log.h"
+#include "ssc/xdr.h"
 
 /* So often a waiting query looks whether it shall stop. */
 #define SLICE_MS  100
@@ -148,7 +149,10 @@ static enum ssc_err mount_status(uint32_t status)
 static void mount_cb(struct rpc_context *rpc, int status, void *data, void *private_data)
 {
 	struct query *q = private_data;
-	const mountres3 *res = data;
+	const struct ssc_reply_bytes *reply = data;
+	struct ssc_xdr x;
+	uint32_t len;
+	const void *fh;
 
 	(void)rpc;
 	if (q->answered)
@@ -157,22 +161,25 @@ static void mount_cb(struct rpc_context *rpc, int status, void *data, void *priv
 	q->err = SSC_E_PROTO;
 	if (status != RPC_STATUS_SUCCESS)
 		return;
-	q->err = mount_status(res->fhs_status);
-	if (q->err == SSC_OK) {
-		const fhandle3 *fh = &res->mountres3_u.mountinfo.fhandle;
-
+	ssc_xdr_init(&x, reply->bytes, reply->len);
+	q->err = mount_status(ssc_xdr_u32(&x));
+	fh = q->err == SSC_OK ? ssc_xdr_opaque(&x, SSC_FH3_MAX, &len) : NULL;
+	/* The list of authentication flavors follows: AUTH_SYS is what we have. */
+	if (!ssc_xdr_ok(&x) || (q->err == SSC_OK && len == 0)) {
 		q->err = SSC_E_PROTO;
-		if (fh->fhandle3_len == 0 || fh->fhandle3_len > SSC_FH3_MAX)
-			return;
-		q->fh.len = fh->fhandle3_len;
-		memcpy(q->fh.data, fh->fhandle3_val, q->fh.len);
-		q->err = SSC_OK;
+	} else if (q->err == SSC_OK) {
+		q->fh.len = (uint8_t)len;
+		memcpy(q->fh.data, fh, len);
 	}
 }
 
 static int ask_mount(struct query *q, const void *arg)
 {
-	return rpc_mount3_mnt_async(q->rpc, mount_cb, (char *)arg, q);
+	static const struct ssc_procedure mnt = {MOUNT_PROGRAM, MOUNT_V3, MOUNT3_MNT,
+						 (zdrproc_t)zdr_dirpath};
+	const char *path = arg;
+
+	return ssc_calls_send(q->rpc, &mnt, mount_cb, q, &path, strlen(path));
 }
 
 enum ssc_err ssc_oneshot_mount(const struct ssc_oneshot *o, const union ssc_sockaddr *mountd,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * replies.c - from a libnfs reply to the result of a struct ssc_call.
+ * replies.c - from the bytes of an NFSv3 reply to the result of a struct ssc_call.
  *
- * A peer's word is checked here once, for all layers above: libnfs hands over lengths that exceed
- * what was asked for, handles longer than 64 bytes, and names with a '/'. What breaks the protocol
- * becomes SSC_E_PROTO. Everything is copied: the decoded structs die with the callback.
+ * libnfs 4.0.0 decodes results with lengths it does not check: a file handle's of 0xfffffff7 lets it
+ * read gigabytes away. So it only frames our replies; their results are taken apart here, by the
+ * checked cursor, and everything is copied: the bytes die with the callback. A peer's word is
+ * checked once, for all layers above. What breaks the protocol becomes SSC_E_PROTO.
  * Threads: the holder of conn.lock, inside rpc_service. Source: RFC 1813 2.6, 3.3.
  */
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "internal.h"
 #include "libnfs_compat.h"
 #include "ssc/log.h"
+#include "ssc/xdr.h"
 
 /* Entries of one reply: a name and its handle take 40 bytes at least, a reply 64 KiB at most. */
 #define DIRENTS_MAX 4096
@@ -83,107 +85,106 @@ enum ssc_err ssc_reply_status(uint32_t status)
 	}
 }
 
-static struct ssc_time time_of(nfstime3 t)
+static struct ssc_time get_time(struct ssc_xdr *x)
 {
+	struct ssc_time t = {.s = ssc_xdr_u32(x), .ns = ssc_xdr_u32(x)};
+
 	/* Some servers put garbage into nanoseconds; the kernel's client takes them as they are. */
-	return (struct ssc_time){.s = t.seconds, .ns = t.nseconds < SSC_NS_PER_S ? t.nseconds : 0};
+	if (t.ns >= SSC_NS_PER_S)
+		t.ns = 0;
+	return t;
 }
 
-static bool attrs_of(const fattr3 *from, struct ssc_attrs *to)
+static void get_attrs(struct ssc_xdr *x, struct ssc_attrs *to)
 {
 	static const enum ssc_ftype types[] = {
 		[NF3REG] = SSC_FT_REG,   [NF3DIR] = SSC_FT_DIR, [NF3BLK] = SSC_FT_BLK,
 		[NF3CHR] = SSC_FT_CHR,   [NF3LNK] = SSC_FT_LNK, [NF3SOCK] = SSC_FT_SOCK,
 		[NF3FIFO] = SSC_FT_FIFO,
 	};
+	uint32_t type = ssc_xdr_u32(x);
 
-	if ((unsigned int)from->type < NF3REG || (unsigned int)from->type > NF3FIFO)
-		return false;
-	*to = (struct ssc_attrs){
-		.type = types[from->type],
-		.mode = from->mode & 07777,
-		.nlink = from->nlink,
-		.uid = from->uid,
-		.gid = from->gid,
-		.size = from->size,
-		.used = from->used,
-		.rdev_major = from->rdev.specdata1,
-		.rdev_minor = from->rdev.specdata2,
-		.fsid = from->fsid,
-		.fileid = from->fileid,
-		.atime = time_of(from->atime),
-		.mtime = time_of(from->mtime),
-		.ctime = time_of(from->ctime),
-	};
-	return true;
+	if (type < NF3REG || type > NF3FIFO) {
+		ssc_xdr_fail(x);
+		type = 0;
+	}
+	to->type = types[type];
+	to->mode = ssc_xdr_u32(x) & 07777;
+	to->nlink = ssc_xdr_u32(x);
+	to->uid = ssc_xdr_u32(x);
+	to->gid = ssc_xdr_u32(x);
+	to->size = ssc_xdr_u64(x);
+	to->used = ssc_xdr_u64(x);
+	to->rdev_major = ssc_xdr_u32(x);
+	to->rdev_minor = ssc_xdr_u32(x);
+	to->fsid = ssc_xdr_u64(x);
+	to->fileid = ssc_xdr_u64(x);
+	to->atime = get_time(x);
+	to->mtime = get_time(x);
+	to->ctime = get_time(x);
 }
 
-static bool post_attrs(const post_op_attr *from, bool *has, struct ssc_attrs *to)
+static void get_post_attrs(struct ssc_xdr *x, bool *has, struct ssc_attrs *to)
 {
-	*has = from->attributes_follow != 0;
-	return !*has || attrs_of(&from->post_op_attr_u.attributes, to);
+	*has = ssc_xdr_bool(x);
+	if (*has)
+		get_attrs(x, to);
 }
 
-static bool fh_of(const nfs_fh3 *from, struct ssc_fh *to)
+/* Weak cache consistency data: only what is true after the operation is of use to us. */
+static void get_wcc(struct ssc_xdr *x, struct ssc_call *into)
 {
-	if (from->data.data_len == 0 || from->data.data_len > SSC_FH3_MAX || !from->data.data_val)
-		return false;
-	to->len = from->data.data_len;
-	memcpy(to->data, from->data.data_val, to->len);
-	return true;
+	if (ssc_xdr_bool(x))
+		(void)ssc_xdr_fixed(x, 24); /* size, mtime, ctime before */
+	get_post_attrs(x, &into->has_attrs, &into->attrs);
+}
+
+static void get_fh(struct ssc_xdr *x, struct ssc_fh *to)
+{
+	uint32_t len;
+	const void *p = ssc_xdr_opaque(x, SSC_FH3_MAX, &len);
+
+	if (len == 0) {
+		ssc_xdr_fail(x);
+		return;
+	}
+	to->len = (uint8_t)len;
+	memcpy(to->data, p, len);
+}
+
+static void get_lookup(struct ssc_xdr *x, struct ssc_call *into)
+{
+	get_fh(x, &into->res.object.fh);
+	get_post_attrs(x, &into->res.object.has_attrs, &into->res.object.attrs);
+	get_post_attrs(x, &into->has_attrs, &into->attrs);
 }
 
 /* CREATE, MKDIR, SYMLINK and MKNOD answer alike. */
-static enum ssc_err made_object(const post_op_fh3 *fh, const post_op_attr *attrs,
-				const wcc_data *dir, struct ssc_call *into)
+static void get_made(struct ssc_xdr *x, struct ssc_call *into)
 {
-	if (fh->handle_follows && !fh_of(&fh->post_op_fh3_u.handle, &into->res.object.fh))
-		return SSC_E_PROTO;
-	if (!post_attrs(attrs, &into->res.object.has_attrs, &into->res.object.attrs) ||
-	    !post_attrs(&dir->after, &into->has_attrs, &into->attrs))
-		return SSC_E_PROTO;
-	return SSC_OK;
+	if (ssc_xdr_bool(x))
+		get_fh(x, &into->res.object.fh);
+	get_post_attrs(x, &into->res.object.has_attrs, &into->res.object.attrs);
+	get_wcc(x, into);
 }
 
-static enum ssc_err wcc_only(uint32_t status, const wcc_data *wcc, struct ssc_call *into)
+static void get_readlink(struct ssc_xdr *x, struct ssc_call *into)
 {
-	if (!post_attrs(&wcc->after, &into->has_attrs, &into->attrs))
-		return SSC_E_PROTO;
-	return ssc_reply_status(status);
-}
+	const char *target;
+	uint32_t len;
 
-static enum ssc_err decode_lookup(const LOOKUP3res *r, struct ssc_call *into)
-{
-	const LOOKUP3resok *ok = &r->LOOKUP3res_u.resok;
-
-	if (r->status != NFS3_OK) {
-		if (!post_attrs(&r->LOOKUP3res_u.resfail.dir_attributes, &into->has_attrs,
-				&into->attrs))
-			return SSC_E_PROTO;
-		return ssc_reply_status(r->status);
+	get_post_attrs(x, &into->has_attrs, &into->attrs);
+	target = ssc_xdr_opaque(x, SSC_LINK_MAX, &len);
+	if (!target || memchr(target, 0, len)) {
+		ssc_xdr_fail(x);
+		return;
 	}
-	if (!fh_of(&ok->object, &into->res.object.fh) ||
-	    !post_attrs(&ok->obj_attributes, &into->res.object.has_attrs,
-			&into->res.object.attrs) ||
-	    !post_attrs(&ok->dir_attributes, &into->has_attrs, &into->attrs))
-		return SSC_E_PROTO;
-	return SSC_OK;
+	into->res.link.target = strndup(target, len);
+	if (!into->res.link.target)
+		abort();
 }
 
-static enum ssc_err decode_readlink(const READLINK3res *r, struct ssc_call *into)
-{
-	const READLINK3resok *ok = &r->READLINK3res_u.resok;
-
-	if (r->status != NFS3_OK)
-		return ssc_reply_status(r->status);
-	if (!ok->data || strnlen(ok->data, SSC_LINK_MAX + 1) > SSC_LINK_MAX ||
-	    !post_attrs(&ok->symlink_attributes, &into->has_attrs, &into->attrs))
-		return SSC_E_PROTO;
-	into->res.link.target = strdup(ok->data);
-	return into->res.link.target ? SSC_OK : SSC_E_SERVERFAULT;
-}
-
-static void scatter(const struct ssc_call *call, const char *data, size_t len)
+static void scatter(const struct ssc_call *call, const uint8_t *data, size_t len)
 {
 	for (int i = 0; i < call->arg.io.n_iov && len > 0; i++) {
 		size_t n = call->arg.io.iov[i].iov_len;
@@ -197,238 +198,260 @@ static void scatter(const struct ssc_call *call, const char *data, size_t len)
 }
 
 /* @into differs from @call when the answer is late: then the caller's buffers are gone. */
-static enum ssc_err decode_read(const struct ssc_call *call, const READ3res *r,
-				struct ssc_call *into)
+static void get_read(struct ssc_xdr *x, const struct ssc_call *call, struct ssc_call *into)
 {
-	const READ3resok *ok = &r->READ3res_u.resok;
+	const void *data;
+	uint32_t len;
 
-	if (r->status != NFS3_OK) {
-		if (!post_attrs(&r->READ3res_u.resfail.file_attributes, &into->has_attrs,
-				&into->attrs))
-			return SSC_E_PROTO;
-		return ssc_reply_status(r->status);
-	}
-	if (ok->data.data_len > call->arg.io.count || ok->count != ok->data.data_len ||
-	    !post_attrs(&ok->file_attributes, &into->has_attrs, &into->attrs))
-		return SSC_E_PROTO;
+	get_post_attrs(x, &into->has_attrs, &into->attrs);
+	into->res.io.count = ssc_xdr_u32(x);
+	into->res.io.eof = ssc_xdr_bool(x);
+	data = ssc_xdr_opaque(x, call->arg.io.count, &len);
 	/* RFC 1813 3.3.6: nothing, and not the end, would make a reader ask for ever. */
-	if (ok->count == 0 && !ok->eof && call->arg.io.count != 0)
-		return SSC_E_PROTO;
-	into->res.io.count = ok->count;
-	into->res.io.eof = ok->eof != 0;
-	if (into == call)
-		scatter(call, ok->data.data_val, ok->count);
-	return SSC_OK;
+	if (!data || len != into->res.io.count ||
+	    (len == 0 && !into->res.io.eof && call->arg.io.count != 0))
+		ssc_xdr_fail(x);
+	else if (into == call)
+		scatter(call, data, len);
 }
 
-static enum ssc_err decode_write(const struct ssc_call *call, const WRITE3res *r,
-				 struct ssc_call *into)
+static void get_write(struct ssc_xdr *x, const struct ssc_call *call, struct ssc_call *into)
 {
-	const WRITE3resok *ok = &r->WRITE3res_u.resok;
+	uint32_t count, committed;
 
-	if (r->status != NFS3_OK)
-		return wcc_only(r->status, &r->WRITE3res_u.resfail.file_wcc, into);
-	if (ok->count > call->arg.io.count || (ok->count == 0 && call->arg.io.count != 0) ||
-	    (unsigned int)ok->committed > FILE_SYNC)
-		return SSC_E_PROTO;
-	/* RFC 1813 3.3.7: a server may do better than asked, never worse. */
-	if ((unsigned int)ok->committed < (unsigned int)call->arg.io.stable)
-		return SSC_E_PROTO;
-	into->res.io.count = ok->count;
-	into->res.io.committed = (enum ssc_stable)ok->committed;
-	memcpy(into->res.io.verf, ok->verf, SSC_VERF_BYTES);
-	return wcc_only(NFS3_OK, &ok->file_wcc, into);
+	get_wcc(x, into);
+	count = ssc_xdr_u32(x);
+	committed = ssc_xdr_u32(x);
+	ssc_xdr_copy(x, into->res.io.verf, SSC_VERF_BYTES);
+	/* RFC 1813 3.3.7: a server may do better than asked, never worse; and some of it. */
+	if (count > call->arg.io.count || (count == 0 && call->arg.io.count != 0) ||
+	    committed > FILE_SYNC || committed < (uint32_t)call->arg.io.stable)
+		ssc_xdr_fail(x);
+	into->res.io.count = count;
+	into->res.io.committed = (enum ssc_stable)committed;
 }
 
-static enum ssc_err decode_commit(const COMMIT3res *r, struct ssc_call *into)
+static void get_commit(struct ssc_xdr *x, struct ssc_call *into)
 {
-	if (r->status != NFS3_OK)
-		return wcc_only(r->status, &r->COMMIT3res_u.resfail.file_wcc, into);
-	memcpy(into->res.io.verf, r->COMMIT3res_u.resok.verf, SSC_VERF_BYTES);
-	return wcc_only(NFS3_OK, &r->COMMIT3res_u.resok.file_wcc, into);
+	get_wcc(x, into);
+	ssc_xdr_copy(x, into->res.io.verf, SSC_VERF_BYTES);
 }
 
-static bool dirent_of(const entryplus3 *e, struct ssc_dirent *out, char **names, size_t *left)
+/* Names go to the end of one block that begins with the entries, so their room is known first. */
+static void get_dirent(struct ssc_xdr *x, struct ssc_dirent *e, char **names)
 {
-	size_t len = e->name ? strnlen(e->name, SSC_NAME_MAX + 1) : 0;
+	const char *name;
+	uint32_t len;
 
-	if (len == 0 || len > SSC_NAME_MAX || len >= *left || memchr(e->name, '/', len))
-		return false;
-	out->cookie = e->cookie;
-	out->fileid = e->fileid;
-	out->name = *names;
-	memcpy(*names, e->name, len);
+	e->fileid = ssc_xdr_u64(x);
+	name = ssc_xdr_opaque(x, SSC_NAME_MAX, &len);
+	e->cookie = ssc_xdr_u64(x);
+	get_post_attrs(x, &e->has_attrs, &e->attrs);
+	if (ssc_xdr_bool(x))
+		get_fh(x, &e->fh);
+	if (len == 0 || memchr(name, '/', len) || memchr(name, 0, len)) {
+		ssc_xdr_fail(x);
+		return;
+	}
+	if (!names)
+		return;
+	e->name = memcpy(*names, name, len);
 	(*names)[len] = 0;
 	*names += len + 1;
-	*left -= len + 1;
-	if (e->name_handle.handle_follows && !fh_of(&e->name_handle.post_op_fh3_u.handle, &out->fh))
-		return false;
-	return post_attrs(&e->name_attributes, &out->has_attrs, &out->attrs);
 }
 
-static enum ssc_err decode_readdirplus(const READDIRPLUS3res *r, struct ssc_call *into)
+/* @return how many entries there are; *name_bytes: how long their names with NULs. */
+static size_t count_dirents(struct ssc_xdr x, size_t *name_bytes)
 {
-	const READDIRPLUS3resok *ok = &r->READDIRPLUS3res_u.resok;
-	size_t n = 0, left = 0;
+	struct ssc_dirent e;
+	size_t n = 0;
+
+	*name_bytes = 0;
+	while (ssc_xdr_ok(&x) && n < DIRENTS_MAX && ssc_xdr_bool(&x)) {
+		struct ssc_xdr peek = x;
+		uint32_t len;
+
+		(void)ssc_xdr_u64(&peek);
+		(void)ssc_xdr_opaque(&peek, SSC_NAME_MAX, &len);
+		*name_bytes += len + 1;
+		get_dirent(&x, &e, NULL);
+		n++;
+	}
+	return n;
+}
+
+static void get_readdirplus(struct ssc_xdr *x, struct ssc_call *into)
+{
 	struct ssc_dirent *ents;
+	size_t n, name_bytes;
 	char *names;
 
-	if (r->status != NFS3_OK)
-		return ssc_reply_status(r->status);
-	for (const entryplus3 *e = ok->reply.entries; e; e = e->nextentry) {
-		if (++n > DIRENTS_MAX || !e->name)
-			return SSC_E_PROTO;
-		left += strnlen(e->name, SSC_NAME_MAX + 1) + 1;
-	}
-	if (!post_attrs(&ok->dir_attributes, &into->has_attrs, &into->attrs))
-		return SSC_E_PROTO;
-	ents = calloc(1, n * sizeof(*ents) + left + 1);
+	get_post_attrs(x, &into->has_attrs, &into->attrs);
+	ssc_xdr_copy(x, into->res.readdir.verf, SSC_VERF_BYTES);
+	n = count_dirents(*x, &name_bytes);
+	ents = calloc(1, n * sizeof(*ents) + name_bytes + 1);
 	if (!ents)
-		return SSC_E_SERVERFAULT;
+		abort();
 	names = (char *)(ents + n);
-	left++;
 	into->res.readdir.ents = ents;
-	into->res.readdir.eof = ok->reply.eof != 0;
-	memcpy(into->res.readdir.verf, ok->cookieverf, SSC_VERF_BYTES);
-	for (const entryplus3 *e = ok->reply.entries; e; e = e->nextentry) {
-		if (!dirent_of(e, &ents[into->res.readdir.n_ents], &names, &left))
-			return SSC_E_PROTO;
+	while (ssc_xdr_bool(x)) {
+		if (into->res.readdir.n_ents == n) {
+			ssc_xdr_fail(x); /* more than DIRENTS_MAX */
+			return;
+		}
+		get_dirent(x, &ents[into->res.readdir.n_ents], &names);
+		if (!ssc_xdr_ok(x))
+			return;
 		into->res.readdir.n_ents++;
 	}
-	return SSC_OK;
+	into->res.readdir.eof = ssc_xdr_bool(x);
 }
 
-static enum ssc_err decode_fsstat(const FSSTAT3res *r, struct ssc_call *into)
+static void get_fsstat(struct ssc_xdr *x, struct ssc_call *into)
 {
-	const FSSTAT3resok *ok = &r->FSSTAT3res_u.resok;
-
-	if (r->status != NFS3_OK)
-		return ssc_reply_status(r->status);
-	into->res.fsstat.total_bytes = ok->tbytes;
-	into->res.fsstat.free_bytes = ok->fbytes;
-	into->res.fsstat.avail_bytes = ok->abytes;
-	into->res.fsstat.total_files = ok->tfiles;
-	into->res.fsstat.free_files = ok->ffiles;
-	into->res.fsstat.avail_files = ok->afiles;
-	return post_attrs(&ok->obj_attributes, &into->has_attrs, &into->attrs) ? SSC_OK
-									       : SSC_E_PROTO;
+	get_post_attrs(x, &into->has_attrs, &into->attrs);
+	into->res.fsstat.total_bytes = ssc_xdr_u64(x);
+	into->res.fsstat.free_bytes = ssc_xdr_u64(x);
+	into->res.fsstat.avail_bytes = ssc_xdr_u64(x);
+	into->res.fsstat.total_files = ssc_xdr_u64(x);
+	into->res.fsstat.free_files = ssc_xdr_u64(x);
+	into->res.fsstat.avail_files = ssc_xdr_u64(x);
 }
 
-static enum ssc_err decode_fsinfo(const FSINFO3res *r, struct ssc_call *into)
+static void get_fsinfo(struct ssc_xdr *x, struct ssc_call *into)
 {
-	const FSINFO3resok *ok = &r->FSINFO3res_u.resok;
+	uint32_t properties;
 
-	if (r->status != NFS3_OK)
-		return ssc_reply_status(r->status);
-	into->res.fsinfo.rtmax = ok->rtmax;
-	into->res.fsinfo.wtmax = ok->wtmax;
-	into->res.fsinfo.dtpref = ok->dtpref;
-	into->res.fsinfo.maxfilesize = ok->maxfilesize;
-	into->res.fsinfo.time_delta = time_of(ok->time_delta);
-	into->res.fsinfo.can_link = ok->properties & FSF3_LINK;
-	into->res.fsinfo.can_symlink = ok->properties & FSF3_SYMLINK;
-	into->res.fsinfo.homogeneous = ok->properties & FSF3_HOMOGENEOUS;
-	into->res.fsinfo.can_settime = ok->properties & FSF3_CANSETTIME;
-	return post_attrs(&ok->obj_attributes, &into->has_attrs, &into->attrs) ? SSC_OK
-									       : SSC_E_PROTO;
+	get_post_attrs(x, &into->has_attrs, &into->attrs);
+	into->res.fsinfo.rtmax = ssc_xdr_u32(x);
+	(void)ssc_xdr_fixed(x, 8); /* rtpref, rtmult */
+	into->res.fsinfo.wtmax = ssc_xdr_u32(x);
+	(void)ssc_xdr_fixed(x, 8); /* wtpref, wtmult */
+	into->res.fsinfo.dtpref = ssc_xdr_u32(x);
+	into->res.fsinfo.maxfilesize = ssc_xdr_u64(x);
+	into->res.fsinfo.time_delta = get_time(x);
+	properties = ssc_xdr_u32(x);
+	into->res.fsinfo.can_link = properties & FSF3_LINK;
+	into->res.fsinfo.can_symlink = properties & FSF3_SYMLINK;
+	into->res.fsinfo.homogeneous = properties & FSF3_HOMOGENEOUS;
+	into->res.fsinfo.can_settime = properties & FSF3_CANSETTIME;
 }
 
-static enum ssc_err decode_pathconf(const PATHCONF3res *r, struct ssc_call *into)
+static void get_pathconf(struct ssc_xdr *x, struct ssc_call *into)
 {
-	const PATHCONF3resok *ok = &r->PATHCONF3res_u.resok;
-
-	if (r->status != NFS3_OK)
-		return ssc_reply_status(r->status);
-	into->res.pathconf.linkmax = ok->linkmax;
-	into->res.pathconf.name_max = ok->name_max;
-	into->res.pathconf.no_trunc = ok->no_trunc != 0;
-	into->res.pathconf.chown_restricted = ok->chown_restricted != 0;
-	into->res.pathconf.case_insensitive = ok->case_insensitive != 0;
-	into->res.pathconf.case_preserving = ok->case_preserving != 0;
-	return post_attrs(&ok->obj_attributes, &into->has_attrs, &into->attrs) ? SSC_OK
-									       : SSC_E_PROTO;
+	get_post_attrs(x, &into->has_attrs, &into->attrs);
+	into->res.pathconf.linkmax = ssc_xdr_u32(x);
+	into->res.pathconf.name_max = ssc_xdr_u32(x);
+	into->res.pathconf.no_trunc = ssc_xdr_bool(x);
+	into->res.pathconf.chown_restricted = ssc_xdr_bool(x);
+	into->res.pathconf.case_insensitive = ssc_xdr_bool(x);
+	into->res.pathconf.case_preserving = ssc_xdr_bool(x);
 }
 
-static enum ssc_err decode_getattr(const GETATTR3res *r, struct ssc_call *into)
-{
-	if (r->status != NFS3_OK)
-		return ssc_reply_status(r->status);
-	into->has_attrs = attrs_of(&r->GETATTR3res_u.resok.obj_attributes, &into->attrs);
-	return into->has_attrs ? SSC_OK : SSC_E_PROTO;
-}
-
-static enum ssc_err decode_link(const LINK3res *r, struct ssc_call *into)
-{
-	if (!post_attrs(r->status == NFS3_OK ? &r->LINK3res_u.resok.file_attributes
-					     : &r->LINK3res_u.resfail.file_attributes,
-			&into->has_attrs, &into->attrs))
-		return SSC_E_PROTO;
-	return ssc_reply_status(r->status);
-}
-
-/* The results of the four that make an object differ in the name of their type only. */
-#define DECODE_MADE(name, res, ok_type, arm)                                           \
-	static enum ssc_err name(const res *r, struct ssc_call *into)                  \
-	{                                                                              \
-		const ok_type *ok = &r->arm.resok;                                     \
-		if (r->status != NFS3_OK)                                              \
-			return wcc_only(r->status, &r->arm.resfail.dir_wcc, into);     \
-		return made_object(&ok->obj, &ok->obj_attributes, &ok->dir_wcc, into); \
-	}
-DECODE_MADE(decode_create, CREATE3res, CREATE3resok, CREATE3res_u)
-DECODE_MADE(decode_mkdir, MKDIR3res, MKDIR3resok, MKDIR3res_u)
-DECODE_MADE(decode_symlink, SYMLINK3res, SYMLINK3resok, SYMLINK3res_u)
-DECODE_MADE(decode_mknod, MKNOD3res, MKNOD3resok, MKNOD3res_u)
-
-enum ssc_err ssc_reply_decode(const struct ssc_call *call, void *data, struct ssc_call *into)
+/* What follows status NFS3_OK. */
+static void get_ok(struct ssc_xdr *x, const struct ssc_call *call, struct ssc_call *into)
 {
 	switch (call->op) {
-	case SSC_OP_NULL:
-		return SSC_OK;
 	case SSC_OP_GETATTR:
-		return decode_getattr(data, into);
-	case SSC_OP_SETATTR:
-		return wcc_only(((SETATTR3res *)data)->status,
-				&((SETATTR3res *)data)->SETATTR3res_u.resok.obj_wcc, into);
+		into->has_attrs = true;
+		get_attrs(x, &into->attrs);
+		break;
 	case SSC_OP_LOOKUP:
-		return decode_lookup(data, into);
+		get_lookup(x, into);
+		break;
 	case SSC_OP_READLINK:
-		return decode_readlink(data, into);
+		get_readlink(x, into);
+		break;
 	case SSC_OP_READ:
-		return decode_read(call, data, into);
+		get_read(x, call, into);
+		break;
 	case SSC_OP_WRITE:
-		return decode_write(call, data, into);
+		get_write(x, call, into);
+		break;
 	case SSC_OP_CREATE:
-		return decode_create(data, into);
 	case SSC_OP_MKDIR:
-		return decode_mkdir(data, into);
 	case SSC_OP_SYMLINK:
-		return decode_symlink(data, into);
 	case SSC_OP_MKNOD:
-		return decode_mknod(data, into);
+		get_made(x, into);
+		break;
+	case SSC_OP_SETATTR:
 	case SSC_OP_REMOVE:
-		return wcc_only(((REMOVE3res *)data)->status,
-				&((REMOVE3res *)data)->REMOVE3res_u.resok.dir_wcc, into);
 	case SSC_OP_RMDIR:
-		return wcc_only(((RMDIR3res *)data)->status,
-				&((RMDIR3res *)data)->RMDIR3res_u.resok.dir_wcc, into);
-	case SSC_OP_RENAME:
-		return wcc_only(((RENAME3res *)data)->status,
-				&((RENAME3res *)data)->RENAME3res_u.resok.fromdir_wcc, into);
+	case SSC_OP_RENAME: /* the old directory's; the new one's follow and are not kept */
+		get_wcc(x, into);
+		break;
 	case SSC_OP_LINK:
-		return decode_link(data, into);
+		get_post_attrs(x, &into->has_attrs, &into->attrs);
+		break;
 	case SSC_OP_READDIRPLUS:
-		return decode_readdirplus(data, into);
+		get_readdirplus(x, into);
+		break;
 	case SSC_OP_FSSTAT:
-		return decode_fsstat(data, into);
+		get_fsstat(x, into);
+		break;
 	case SSC_OP_FSINFO:
-		return decode_fsinfo(data, into);
+		get_fsinfo(x, into);
+		break;
 	case SSC_OP_PATHCONF:
-		return decode_pathconf(data, into);
+		get_pathconf(x, into);
+		break;
 	case SSC_OP_COMMIT:
-		return decode_commit(data, into);
+		get_commit(x, into);
+		break;
+	case SSC_OP_NULL:
 	case SSC_OP_N:
 		break;
 	}
-	return SSC_E_SERVERFAULT;
+}
+
+/* What follows another status: attributes, if at all. */
+static void get_failed(struct ssc_xdr *x, const struct ssc_call *call, struct ssc_call *into)
+{
+	switch (call->op) {
+	case SSC_OP_SETATTR:
+	case SSC_OP_WRITE:
+	case SSC_OP_CREATE:
+	case SSC_OP_MKDIR:
+	case SSC_OP_SYMLINK:
+	case SSC_OP_MKNOD:
+	case SSC_OP_REMOVE:
+	case SSC_OP_RMDIR:
+	case SSC_OP_RENAME:
+	case SSC_OP_COMMIT:
+		get_wcc(x, into);
+		break;
+	case SSC_OP_LOOKUP:
+	case SSC_OP_READLINK:
+	case SSC_OP_READ:
+	case SSC_OP_LINK:
+	case SSC_OP_READDIRPLUS:
+	case SSC_OP_FSSTAT:
+	case SSC_OP_FSINFO:
+	case SSC_OP_PATHCONF:
+		get_post_attrs(x, &into->has_attrs, &into->attrs);
+		break;
+	case SSC_OP_NULL:
+	case SSC_OP_GETATTR:
+	case SSC_OP_N:
+		break;
+	}
+}
+
+enum ssc_err ssc_reply_decode(const struct ssc_call *call, const void *bytes, size_t len,
+			      struct ssc_call *into)
+{
+	enum ssc_err err = SSC_OK;
+	struct ssc_xdr x;
+
+	ssc_xdr_init(&x, bytes, len);
+	if (call->op != SSC_OP_NULL)
+		err = ssc_reply_status(ssc_xdr_u32(&x));
+	if (err == SSC_OK)
+		get_ok(&x, call, into);
+	else if (err != SSC_E_PROTO)
+		get_failed(&x, call, into);
+	if (ssc_xdr_ok(&x))
+		return err;
+	into->has_attrs = false;
+	return SSC_E_PROTO;
 }
