@@ -180,6 +180,7 @@ fsal_status_t ssc_create_export(struct fsal_module *module, void *node,
 		status = ssc_stack_create(module, &config, err_type, up_ops);
 	else
 		status = create_reexport(module, &config, up_ops);
+	ssc_stack_drop(&config);
 	ssc_config_free(&config);
 	return status;
 }
@@ -230,6 +231,7 @@ fsal_status_t ssc_update_export(struct fsal_module *module, void *node,
 
 	if (ssc_config_load_export(node, &config, err_type))
 		status = update_checked(module, &config, node, err_type, original, super);
+	ssc_stack_drop(&config);
 	ssc_config_free(&config);
 	return status;
 }
@@ -297,6 +299,17 @@ static void reap_elsewhere(struct ssc_export *exp)
 	pthread_mutex_lock(&ssc_module.lock);
 	ssc_module.n_reaping--;
 	pthread_mutex_unlock(&ssc_module.lock);
+}
+
+/*
+ * The export is out of the server's tables, so no client can use what is still asked of the upstream.
+ * Requests that wait for it, perhaps for one that is away, are answered now and let go of the export.
+ */
+void ssc_export_prepare_unexport(struct fsal_export *export)
+{
+	struct ssc_export *exp = ssc_export_of(export);
+
+	exp->up->ops->stop(exp->up);
 }
 
 void ssc_export_release(struct fsal_export *export)

@@ -266,6 +266,7 @@ static fsal_status_t export_no_set_quota(struct fsal_export *export, const char 
 
 void ssc_export_ops_init(struct export_ops *ops)
 {
+	ops->prepare_unexport = ssc_export_prepare_unexport;
 	ops->release = ssc_export_release;
 	ops->lookup_path = export_lookup_path;
 	ops->wire_to_host = export_wire_to_host;

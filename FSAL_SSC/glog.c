@@ -26,6 +26,20 @@ static log_levels_t level_of(enum ssc_log_level level)
 	return NIV_CRIT;
 }
 
+/* Lines of a thread that the server did not start would show an address in place of its name. */
+static void name_thread(void)
+{
+	static __thread bool is_named;
+	char name[16];
+
+	if (is_named)
+		return;
+	is_named = true;
+	if (pthread_getname_np(pthread_self(), name, sizeof(name)) == 0 &&
+	    strncmp(name, "ssc", 3) == 0)
+		SetNameFunction(name);
+}
+
 static void glog_print(enum ssc_log_level level, const char *fmt, va_list args)
 {
 	log_levels_t niv = level_of(level);
@@ -33,6 +47,7 @@ static void glog_print(enum ssc_log_level level, const char *fmt, va_list args)
 
 	if (component_log_level[COMPONENT_FSAL] < niv)
 		return;
+	name_thread();
 	vsnprintf(line, sizeof(line), fmt, args);
 	DisplayLogComponentLevel(COMPONENT_FSAL, "FSAL_SSC", 0, "ssc", niv, "%s", line);
 }

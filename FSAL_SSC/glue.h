@@ -129,7 +129,7 @@ bool ssc_config_load_module(config_file_t file, struct ssc_module_config *config
  * @brief Read and check an export's FSAL block. False: refused, with a line in the log.
  *
  * @config is zeroed by the caller, who calls ssc_config_free on it in any case. An inner FSAL is
- * loaded and referenced.
+ * loaded and referenced, even when the rest is refused: see ssc_stack_drop.
  */
 bool ssc_config_load_export(void *node, struct ssc_export_config *config,
 			    struct config_error_type *err_type);
@@ -155,18 +155,22 @@ void ssc_export_drain(void);
 /** @brief True on a thread that runs a completion, where an export cannot be stopped. */
 extern __thread bool ssc_export_in_done;
 
-/** @brief The method `release`: stop the upstream and free all. */
+/** @brief The methods `prepare_unexport` (stop the upstream) and `release` (free all). */
+void ssc_export_prepare_unexport(struct fsal_export *export);
 void ssc_export_release(struct fsal_export *export);
 
 void ssc_export_ops_init(struct export_ops *ops);
 
 /** @brief create_export when the block holds an inner FSAL: that one serves, without us. */
-fsal_status_t ssc_stack_create(struct fsal_module *module, const struct ssc_export_config *config,
+fsal_status_t ssc_stack_create(struct fsal_module *module, struct ssc_export_config *config,
 			       struct config_error_type *err_type,
 			       const struct fsal_up_vector *up_ops);
 fsal_status_t ssc_stack_update(const struct ssc_export_config *config,
 			       struct config_error_type *err_type, struct fsal_export *original,
 			       struct fsal_module *super);
+
+/** @brief Drop the reference on the inner FSAL that reading the block took, if it is still ours. */
+void ssc_stack_drop(struct ssc_export_config *config);
 
 /* ---- root.c ---- */
 

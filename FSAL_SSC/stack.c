@@ -13,7 +13,7 @@
  */
 #include "glue.h"
 
-fsal_status_t ssc_stack_create(struct fsal_module *module, const struct ssc_export_config *config,
+fsal_status_t ssc_stack_create(struct fsal_module *module, struct ssc_export_config *config,
 			       struct config_error_type *err_type,
 			       const struct fsal_up_vector *up_ops)
 {
@@ -22,15 +22,14 @@ fsal_status_t ssc_stack_create(struct fsal_module *module, const struct ssc_expo
 
 	if (inner == NULL)
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);
-	/* Reading the block loaded it, with a reference that stays; this is one more. */
-	fsal_put(inner);
+	fsal_put(inner); /* the reference of reading the block is enough */
 	op_ctx->fsal_module = inner;
 	status = inner->m_ops.create_export(inner, config->inner.node, err_type, up_ops);
 	if (FSAL_IS_ERROR(status)) {
-		fsal_put(inner);
 		op_ctx->fsal_module = module;
 		return status;
 	}
+	config->inner.node = NULL; /* the reference is the export's now */
 	fsal_put(module);
 	ssc_log_event("export %d (%s): FSAL %s serves it; server-side copy is not built into this "
 		      "version",
@@ -49,7 +48,20 @@ fsal_status_t ssc_stack_update(const struct ssc_export_config *config,
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);
 	/* That it still is the same FSAL is what each checks first. */
 	status = inner->m_ops.update_export(inner, config->inner.node, err_type, original, super);
+	fsal_put(inner);
+	return status;
+}
+
+void ssc_stack_drop(struct ssc_export_config *config)
+{
+	struct fsal_module *inner = NULL;
+
+	/* Without a node the block was not there, or its FSAL could not be loaded. */
+	if (config->inner.node != NULL)
+		inner = lookup_fsal(config->inner.name);
+	if (inner == NULL)
+		return;
 	fsal_put(inner); /* of the look-up */
 	fsal_put(inner); /* of reading the block */
-	return status;
+	config->inner.node = NULL;
 }
