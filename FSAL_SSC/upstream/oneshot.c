@@ -100,6 +100,17 @@ static enum ssc_err run(const struct ssc_oneshot *o, const union ssc_sockaddr *t
 	return err;
 }
 
+/* A callback without a result: the peer answered wrongly, or its connection is gone. */
+static enum ssc_err failure(int status, const void *data)
+{
+	const char *text = status == RPC_STATUS_ERROR && data ? data : "";
+
+	if (strstr(text, "Server responded") || strstr(text, "not accepted") ||
+	    strstr(text, "Message rejected"))
+		return SSC_E_PROTO;
+	return SSC_E_DOWN;
+}
+
 static void getport_cb(struct rpc_context *rpc, int status, void *data, void *private_data)
 {
 	struct query *q = private_data;
@@ -108,9 +119,10 @@ static void getport_cb(struct rpc_context *rpc, int status, void *data, void *pr
 	if (q->answered)
 		return;
 	q->answered = true;
-	q->err = SSC_E_PROTO;
-	if (status != RPC_STATUS_SUCCESS)
+	if (status != RPC_STATUS_SUCCESS) {
+		q->err = failure(status, data);
 		return;
+	}
 	q->err = SSC_E_NOENT;
 	if (*(uint32_t *)data > 0 && *(uint32_t *)data <= UINT16_MAX) {
 		q->port = *(uint32_t *)data;
@@ -158,9 +170,10 @@ static void mount_cb(struct rpc_context *rpc, int status, void *data, void *priv
 	if (q->answered)
 		return;
 	q->answered = true;
-	q->err = SSC_E_PROTO;
-	if (status != RPC_STATUS_SUCCESS)
+	if (status != RPC_STATUS_SUCCESS) {
+		q->err = failure(status, data);
 		return;
+	}
 	ssc_xdr_init(&x, reply->bytes, reply->len);
 	q->err = mount_status(ssc_xdr_u32(&x));
 	fh = q->err == SSC_OK ? ssc_xdr_opaque(&x, SSC_FH3_MAX, &len) : NULL;

@@ -2,7 +2,8 @@
 /*
  * upstream.c - one server on libnfs: its connections as one ops table.
  *
- * Choice    The connected one with the least bytes in flight; with none connected the first, whose
+ * Choice    The first connected one that has little in flight, so that one reader finds many small
+ *           replies at a time; else the one with the least. With none connected the first, whose
  *           calls wait. A further connection is opened when the others are busy.
  * Breaker   Calls are answered DOWN at once while the server has been away for dead_ns, and, as long
  *           as it is away or silent, when waiting_max callers wait already: each holds a thread of
@@ -21,6 +22,9 @@
 #include "libnfs_compat.h"
 #include "ssc/clock.h"
 #include "ssc/log.h"
+
+/* Below this a connection is not busy: 50 requests of 4 KiB. */
+#define LITTLE_BYTES (256 * 1024)
 
 /* Another connection pays when so much is on its way on those that are open. */
 #define SPREAD_BYTES (2 * 1024 * 1024)
@@ -147,6 +151,8 @@ static struct ssc_conn *choose(struct ssc_upstream_libnfs *up)
 		if (atomic_load(&conn->state) != SSC_CONN_UP) {
 			if (!closed)
 				closed = conn;
+		} else if (load < LITTLE_BYTES) {
+			return conn;
 		} else if (load < least) {
 			least = load;
 			best = conn;
