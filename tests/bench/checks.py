@@ -12,6 +12,8 @@ import servers
 COUNT_OPS = {4096: 4000, jobs.MIB: 500}
 COUNT_LIMIT_S = 300
 MEMORY_DEPTH = 64
+COUNT_FILES = 500
+COUNT_PHASES = ("create", "stat", "open", "readdir", "unlink")
 # Time per entry in the largest directory over that in the smallest.
 LINEAR_RATIO_MAX = 1.5
 
@@ -20,8 +22,36 @@ def reexporters(args):
     return [target for target in args.targets if target not in ("direct", "direct2")]
 
 
+def count_fio(bench, server, counter, version, job):
+    """One fio job of a fixed number of operations: a row of counts."""
+    ops = COUNT_OPS[job.block]
+    counter.take()
+    result, _ = jobs.fio(
+        bench, server.url(version),
+        job.fio_args() + [f"--number_ios={ops}", f"--io_size={ops * job.block}"],
+        COUNT_LIMIT_S, "tuned")
+    counts = counter.take()
+    n_ops = result[job.direction]["total_ios"]
+    n_calls = sum(counts.values()) - counts.get("COMMIT", 0)
+    return {"job": job.name, "ops": n_ops, "calls": counts, "per_op": n_calls / n_ops,
+            "is_judged": True}
+
+
+def count_meta(bench, server, counter, version):
+    """Each metadata phase on its own: rows of counts."""
+    directory = f"counted.{server.name}.{version}"
+    arguments = [directory, str(COUNT_FILES), str(jobs.META_DEPTH)]
+    jobs.run_meta(bench, server, version, arguments + ["mkdir"], "tuned")
+    for phase in COUNT_PHASES:
+        counter.take()
+        jobs.run_meta(bench, server, version, arguments + [phase], "tuned")
+        counts = counter.take()
+        yield {"job": phase, "ops": COUNT_FILES, "calls": counts,
+               "per_op": sum(counts.values()) / COUNT_FILES, "is_judged": False}
+
+
 def count_calls(bench, args, progress):
-    """Upstream calls per client READ and WRITE, counted on the wire between the two servers."""
+    """Upstream calls per client operation, counted on the wire between the two servers."""
     rows = []
     relay_addr = f"{bench.net}.14"
     upstream = bench.make("direct")
@@ -33,22 +63,14 @@ def count_calls(bench, args, progress):
             server = bench.make(target, upstream_addr=relay_addr, name=f"{target}-counted")
             bench.start(server, "tuned")
             for version in args.versions:
-                for job in jobs.JOBS:
-                    if job.n_jobs > 1 or job.name.endswith("qd1"):
-                        continue
-                    ops = COUNT_OPS[job.block]
-                    counter.take()
-                    result, _ = jobs.fio(
-                        bench, server.url(version),
-                        job.fio_args() + [f"--number_ios={ops}", f"--io_size={ops * job.block}"],
-                        COUNT_LIMIT_S, "tuned")
-                    counts = counter.take()
-                    n_ops = result[job.direction]["total_ios"]
-                    n_calls = sum(counts.values()) - counts.get("COMMIT", 0)
-                    rows.append({"job": job.name, "target": target, "version": version,
-                                 "ops": n_ops, "calls": counts, "per_op": n_calls / n_ops})
-                    progress(f"calls: {target} v{version} {job.name}: {n_calls / n_ops:.3f} "
-                             f"per operation")
+                found = [count_fio(bench, server, counter, version, job) for job in jobs.JOBS
+                         if job.n_jobs == 1 and not job.name.endswith("qd1")]
+                found += count_meta(bench, server, counter, version)
+                for row in found:
+                    row.update(target=target, version=version)
+                    progress(f"calls: {target} v{version} {row['job']}: "
+                             f"{row['per_op']:.3f} per operation")
+                rows += found
             bench.stop(server.name)
     finally:
         counter.stop()
