@@ -305,6 +305,9 @@ struct state_t *ssc_open_alloc_state(struct fsal_export *export, enum state_type
 fsal_status_t ssc_open_allows(struct ssc_handle *h, struct state_t *state, fsal_openflags_t flags,
 			      bool bypass);
 
+/** @brief Take what this thread opened without a state off the server's count of open files. */
+void ssc_open_uncount(void);
+
 /* ---- file_io.c, noted.c ---- */
 
 void ssc_file_io_ops_init(struct fsal_obj_ops *ops);

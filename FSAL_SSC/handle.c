@@ -2,8 +2,7 @@
 /*
  * handle.c - objects: their birth and end, and the bytes that name them.
  *
- * The cache above owns each object and gives it back by release. There are no open files behind one:
- * an NFSv3 upstream has none, so `close` has nothing to do.
+ * The cache above owns each object and gives it back by release.
  * Threads: the server's. Nothing here blocks on the upstream.
  */
 #include "glue.h"
@@ -73,17 +72,12 @@ static fsal_status_t handle_merge(struct fsal_obj_handle *orig, struct fsal_obj_
 	return merge_share(orig, &ssc_handle_of(orig)->share, &ssc_handle_of(dupe)->share);
 }
 
-static fsal_status_t handle_close(struct fsal_obj_handle *obj)
-{
-	(void)obj;
-	return fsalstat(ERR_FSAL_NOT_OPENED, 0);
-}
-
 static fsal_status_t handle_to_wire(const struct fsal_obj_handle *obj, fsal_digesttype_t type,
 				    struct gsh_buffdesc *fh)
 {
 	const struct ssc_handle *h = ssc_handle_of(obj);
 
+	ssc_open_uncount();
 	if (fh->len < h->key.len) {
 		ssc_log_warn("%s: the upstream's file handles of %d bytes do not fit into those of "
 			     "NFSv%d (%zu bytes are left for them); clients must use NFSv4",
@@ -217,7 +211,6 @@ void ssc_handle_ops_init(struct fsal_obj_ops *ops)
 	fsal_default_obj_ops_init(ops);
 	ops->release = handle_release;
 	ops->merge = handle_merge;
-	ops->close = handle_close;
 	ops->handle_to_wire = handle_to_wire;
 	ops->handle_to_key = handle_to_key;
 

@@ -108,6 +108,33 @@ fsal_status_t ssc_open_allows(struct ssc_handle *h, struct state_t *state, fsal_
 	return status;
 }
 
+/* ---- opens without a state ---- */
+
+/*
+ * After an open without a state, which is an NFSv3 CREATE, the server counts one more open file, until
+ * close finds the file open. Files are never open here, so the count would grow until the server takes
+ * no more creates. The thread that opened goes on to put the handle into the reply, or closes when it
+ * finds that the caller had no permission; whichever comes takes the file off the count again.
+ */
+static __thread unsigned int n_counted;
+
+void ssc_open_uncount(void)
+{
+	for (; n_counted > 0; n_counted--) {
+		if (atomic_fetch_size_t(&open_fd_count) > 0)
+			(void)atomic_dec_size_t(&open_fd_count);
+	}
+}
+
+static fsal_status_t open_close(struct fsal_obj_handle *obj)
+{
+	(void)obj;
+	if (n_counted == 0)
+		return fsalstat(ERR_FSAL_NOT_OPENED, 0);
+	n_counted--; /* the server takes it off */
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
 /* ---- steps ---- */
 
 static bool is_exclusive(enum fsal_create_mode mode)
@@ -358,11 +385,17 @@ static fsal_status_t open_open2(struct fsal_obj_handle *obj, struct state_t *sta
 		.verifier = verifier,
 	};
 
-	if (name != NULL)
-		return open_by_name(exp, ssc_handle_of(obj), name, &args, new_obj, attrs_out,
-				    caller_perm_check);
+	fsal_status_t status;
+
 	*caller_perm_check = true;
-	return open_by_handle(exp, ssc_handle_of(obj), &args, attrs_out);
+	if (name != NULL)
+		status = open_by_name(exp, ssc_handle_of(obj), name, &args, new_obj, attrs_out,
+				      caller_perm_check);
+	else
+		status = open_by_handle(exp, ssc_handle_of(obj), &args, attrs_out);
+	if (state == NULL && !FSAL_IS_ERROR(status))
+		n_counted++;
+	return status;
 }
 
 /* ---- states ---- */
@@ -413,6 +446,7 @@ void ssc_open_ops_init(struct fsal_obj_ops *ops)
 	ops->open2 = open_open2;
 	ops->check_verifier = open_check_verifier;
 	ops->reopen2 = open_reopen2;
+	ops->close = open_close;
 	ops->close2 = open_close2;
 	/* status2: the default reads the flags behind the state */
 }
