@@ -122,10 +122,11 @@ void nfs3_server_fault(struct nfs3_server *s, const struct nfs3_fault *fault)
 
 unsigned int nfs3_server_clear_faults(struct nfs3_server *s)
 {
-	unsigned int n;
+	unsigned int i, n = 0;
 
 	pthread_mutex_lock(&s->lock);
-	n = s->n_faults;
+	for (i = 0; i < s->n_faults; i++)
+		n += s->faults[i].times > 1 ? s->faults[i].times : 1;
 	s->n_faults = 0;
 	pthread_mutex_unlock(&s->lock);
 	return n;

@@ -124,7 +124,7 @@ void nfs3_server_freeze(struct nfs3_server *server, bool frozen);
 
 void nfs3_server_fault(struct nfs3_server *server, const struct nfs3_fault *fault);
 
-/** @brief Forget the faults that were not used up; returns how many there were. */
+/** @brief Forget the faults that were not used up; returns how many calls they were for. */
 unsigned int nfs3_server_clear_faults(struct nfs3_server *server);
 
 /** @brief Let all held calls go on. */
