@@ -219,6 +219,9 @@ static fsal_status_t attrs_set2(struct fsal_obj_handle *obj, bool bypass, struct
 		if (obj->type != REGULAR_FILE)
 			return fsalstat(ERR_FSAL_INVAL, EINVAL);
 		status = ssc_open_allows(h, state, FSAL_O_WRITE, bypass);
+		/* As for a WRITE, where the cache above does this: RFC 8881 18.30.3. */
+		if (status.major == ERR_FSAL_SHARE_DENIED)
+			status = fsalstat(ERR_FSAL_LOCKED, 0);
 		if (FSAL_IS_ERROR(status))
 			return status;
 	}

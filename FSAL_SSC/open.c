@@ -421,8 +421,13 @@ static fsal_status_t open_reopen2(struct fsal_obj_handle *obj, struct state_t *s
 		fd->openflags = FSAL_O_NFS_FLAGS(flags);
 	}
 	PTHREAD_RWLOCK_unlock(&obj->obj_lock);
-	if (FSAL_IS_ERROR(status) || (flags & FSAL_O_TRUNC) == 0)
+	if (FSAL_IS_ERROR(status))
 		return status;
+	if ((flags & FSAL_O_TRUNC) == 0) {
+		/* Also when its owner opens a file a second time. */
+		distrust_cached(ssc_export_now(), h);
+		return status;
+	}
 
 	err = cut_off(ssc_export_now(), h, NULL);
 	if (err != SSC_OK) {
