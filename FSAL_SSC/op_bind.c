@@ -118,7 +118,7 @@ bool ssc_op_bind(void)
 		LogCrit(COMPONENT_FSAL,
 			"SSC: %s is not loaded: NFSv3 clients get EIO instead of a new verifier "
 			"when an upstream loses unstable data",
-			SERVER_LIBRARY + 1);
+			&SERVER_LIBRARY[1]);
 		return false;
 	}
 	v3 = ssc_table_find(&image, &v3_shape);
