@@ -348,7 +348,8 @@ static bool join(struct ssc_caller *caller, struct request *r, struct ssc_call *
 	forget_touched_locked(caller, r, *callp);
 	while (!joined && (f = find_locked(caller, r, *callp)) != NULL) {
 		if (f->state == FLIGHT_PENDING) {
-			if (!await_locked(caller, f, r->until_ns)) {
+			if (caller->up->ops->is_silent(caller->up) ||
+			    !await_locked(caller, f, r->until_ns)) {
 				*err = SSC_E_TIMEDOUT;
 				joined = true;
 			}

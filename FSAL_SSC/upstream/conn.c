@@ -214,12 +214,21 @@ static struct ssc_call *shadow_of(struct ssc_call_priv *p, enum ssc_err err)
 	return p->shadow;
 }
 
+/* @p got no answer in time. Is it the server, or this call? */
+static void note_silence_locked(struct ssc_conn *conn, const struct ssc_call_priv *p)
+{
+	if (atomic_load(&conn->state) != SSC_CONN_UP ||
+	    (p->place == SSC_CALL_FLIGHT && atomic_load(&conn->is_asking)))
+		ssc_upstream_note_silence(conn->up);
+}
+
 static void timeout_locked(struct ssc_conn *conn, struct ssc_call_priv *p,
 			   struct cds_list_head *comp)
 {
 	struct ssc_call *call = p->call;
 
 	atomic_fetch_add(&conn->up->n.timeouts, 1);
+	note_silence_locked(conn, p);
 	if (p->n_sent == 0) {
 		call->err = SSC_E_DOWN; /* never sent: it cannot take effect */
 		ssc_conn_finish_locked(conn, call, comp);
@@ -230,7 +239,6 @@ static void timeout_locked(struct ssc_conn *conn, struct ssc_call_priv *p,
 	atomic_fetch_sub(&conn->up->n_unanswered, 1);
 	cds_list_add_tail(&p->clink, comp);
 	if (p->place == SSC_CALL_FLIGHT) {
-		atomic_store(&conn->stalled, true);
 		if (call->op == SSC_OP_WRITE)
 			ssc_upstream_late_write_add(conn->up, call);
 	} else {
@@ -470,9 +478,9 @@ void ssc_reply_cb(struct rpc_context *rpc, int status, void *data, void *private
 	const char *text = status == RPC_STATUS_ERROR && data ? data : "";
 
 	(void)rpc;
-	conn->last_rx_ns = ssc_clock_now_ns();
+	conn->last_rx_ns = conn->last_heard_ns = ssc_clock_now_ns();
 	if (status == RPC_STATUS_SUCCESS) {
-		atomic_store(&conn->stalled, false);
+		ssc_upstream_note_reply(conn->up);
 		answer_locked(conn, call, SSC_OK, data, "a value out of range");
 	} else if (strstr(text, "Server responded")) {
 		answer_locked(conn, call, SSC_E_PROTO, NULL, text);

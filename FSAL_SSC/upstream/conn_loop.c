@@ -87,7 +87,7 @@ static void tear_down(struct ssc_conn *conn, enum ssc_conn_state next)
 	conn->broken = false;
 	conn->bad_reply = false;
 	conn->cred_set = false;
-	atomic_store(&conn->stalled, false);
+	atomic_store(&conn->is_asking, false);
 	atomic_store(&conn->state, next);
 	pthread_mutex_unlock(&conn->lock);
 	ssc_conn_run(conn, &comp, NULL);
@@ -235,7 +235,7 @@ static void check_probed(struct ssc_conn *conn, int revents)
 		alive = ssc_conn_service_locked(conn, revents, &comp);
 	snprintf(why, sizeof(why), "%s", conn->why);
 	if (alive && conn->probe_ok) {
-		conn->last_rx_ns = ssc_clock_now_ns();
+		conn->last_rx_ns = conn->last_heard_ns = ssc_clock_now_ns();
 		conn->peer = conn->where.addrs[conn->addr_at];
 		atomic_store(&conn->state, SSC_CONN_UP);
 	}
@@ -286,6 +286,8 @@ static void serve(struct loop *l, int revents)
 	if (alive && (l->have_pump || (revents & POLLOUT)) && revents)
 		alive = ssc_conn_service_locked(conn, l->have_pump ? revents : revents & POLLOUT,
 						&comp);
+	if (alive)
+		ssc_conn_ask_locked(conn, now);
 	ssc_conn_drain_locked(conn, &comp);
 	snprintf(why, sizeof(why), "%s", conn->why);
 	pthread_mutex_unlock(&conn->lock);
@@ -304,7 +306,8 @@ static void mind_the_pump(struct loop *l)
 {
 	struct ssc_conn *conn = l->conn;
 	const bool up = state_of(conn) == SSC_CONN_UP;
-	const bool want = !up || conn->broken || atomic_load(&conn->n_flight) > 0;
+	const bool want = !up || conn->broken || atomic_load(&conn->is_asking) ||
+			  atomic_load(&conn->n_flight) > 0;
 
 	if (want && !l->have_pump) {
 		l->have_pump = ssc_conn_pump_try(conn);
@@ -391,9 +394,12 @@ static uint64_t wake_time(struct loop *l, uint64_t now)
 		by = conn->next_deadline_ns;
 	if (state_of(conn) == SSC_CONN_UP && !cds_list_empty(&conn->flight)) {
 		uint64_t dead = conn->last_rx_ns + conn->up->cfg.dead_ns;
+		uint64_t ask = ssc_conn_ask_time_locked(conn);
 
 		if (dead > now && dead < by)
 			by = dead;
+		if (ask < by)
+			by = ask;
 	} else if (state_of(conn) == SSC_CONN_IDLE) {
 		if ((conn->index == 0 || conn->n_ready > 0 || atomic_load(&conn->wanted)) &&
 		    conn->retry_ns < by)

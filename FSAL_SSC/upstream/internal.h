@@ -5,6 +5,7 @@
  * upstream.c  the ops table, choice of a connection, limits, root handle, figures
  * conn.c      one connection: queue, libnfs context, calls in flight, deadlines, completions
  * submit.c    the submitter's side: queue, send, drive or wait
+ * silence.c   whether anybody is there
  * conn_loop.c its thread: locate, connect, probe, pump, tear down, back off
  * sock.c      sockets: source port, options, non-blocking connect
  * locate.c    name and port look-up on a thread of its own, since getaddrinfo blocks
@@ -177,14 +178,14 @@ struct ssc_conn {
 	/* any thread */
 	struct cds_wfcq_head q_head __attribute__((aligned(64)));
 	struct cds_wfcq_tail q_tail;
-	atomic_int pump;         /* 1: somebody polls the socket */
-	atomic_int n_flight;     /* calls in flight */
-	atomic_ullong load;      /* their bytes, for the choice of a connection */
-	atomic_bool pump_wanted; /* the loop thread asks a driver to let go */
-	atomic_bool wanted;      /* a further connection pays */
-	atomic_bool stalled;     /* a call timed out in flight, and no reply came since */
-	atomic_bool broken;      /* the loop thread shall tear down; set under lock */
-	atomic_bool kicked;      /* evfd is written and not read yet */
+	atomic_int pump;                    /* 1: somebody polls the socket */
+	atomic_int n_flight;                /* calls in flight */
+	atomic_ullong load;                 /* their bytes, for the choice of a connection */
+	atomic_bool pump_wanted;            /* the loop thread asks a driver to let go */
+	atomic_bool wanted;                 /* a further connection pays */
+	atomic_bool broken;                 /* the loop thread shall tear down; set under lock */
+	atomic_bool is_asking;              /* a NULL call asks whether anybody is there */
+	atomic_bool kicked;                 /* evfd is written and not read yet */
 	_Atomic(enum ssc_conn_state) state; /* changed by the loop thread under lock */
 
 	/* guarded by lock */
@@ -203,8 +204,9 @@ struct ssc_conn {
 	union ssc_sockaddr peer; /* of the last connection that came up */
 	bool cred_set;
 	uint64_t next_deadline_ns;
-	uint64_t wake_by_ns; /* when the loop thread looks again at the latest */
-	uint64_t last_rx_ns;
+	uint64_t wake_by_ns;    /* when the loop thread looks again at the latest */
+	uint64_t last_rx_ns;    /* a reply to a call */
+	uint64_t last_heard_ns; /* or to a NULL call */
 	bool probe_done, probe_ok;
 	bool bad_reply; /* one that could not be decoded */
 	struct ssc_budget_waiter budget_waiter;
@@ -228,7 +230,8 @@ struct ssc_upstream_libnfs {
 	/* atomic */
 	atomic_uint n_conns; /* those started: grows while _new runs */
 	atomic_bool stopping;
-	atomic_int users; /* threads inside submit */
+	atomic_bool silent; /* a call got no answer in time, and nothing came since */
+	atomic_int users;   /* threads inside submit */
 	atomic_uint xid;
 	atomic_uint n_late_writes;
 	atomic_int n_unanswered;        /* calls whose submitter still waits */
@@ -286,6 +289,17 @@ void *ssc_conn_loop(void *conn);
 void ssc_conn_flush(struct ssc_conn *conn);
 /** @brief Report late outcomes. Loop thread only, after the completions it ran before. */
 void ssc_conn_run_late(struct ssc_conn *conn, struct cds_list_head *late);
+
+/* ---- silence.c ---- */
+
+/** @brief A call got no answer in time, and it is not the call's fault. */
+void ssc_upstream_note_silence(struct ssc_upstream_libnfs *up);
+/** @brief Some reply came, or a connection came up. */
+void ssc_upstream_note_reply(struct ssc_upstream_libnfs *up);
+/** @brief When a NULL call is due on a connection that is up; UINT64_MAX: not for now. */
+uint64_t ssc_conn_ask_time_locked(struct ssc_conn *conn);
+/** @brief Send it, if it is due. */
+void ssc_conn_ask_locked(struct ssc_conn *conn, uint64_t now);
 
 /* ---- calls.c, replies.c ---- */
 

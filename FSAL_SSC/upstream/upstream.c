@@ -5,9 +5,10 @@
  * Choice    The first connected one that has little in flight, so that one reader finds many small
  *           replies at a time; else the one with the least. With none connected the first, whose
  *           calls wait. A further connection is opened when the others are busy.
- * Breaker   Calls are answered DOWN at once while the server has been away for dead_ns, and, as long
- *           as it is away or silent, when waiting_max callers wait already: each holds a thread of
- *           the host, and a dead upstream must not use them up. Reconnecting goes on meanwhile.
+ * Breaker   Each caller that waits holds a thread of the host, and a dead upstream must not use them
+ *           up. Of one that is away waiting_max callers wait, until it has been away for dead_ns;
+ *           of a silent one (silence.c) none. The others are answered DOWN at once. Reconnecting
+ *           goes on meanwhile.
  * Limits    FSINFO and PATHCONF are asked once the root handle is known, by the caller of root.
  */
 #include <errno.h>
@@ -109,6 +110,7 @@ void ssc_upstream_note_up(struct ssc_upstream_libnfs *up, struct ssc_conn *conn)
 	pthread_mutex_lock(&up->lock);
 	pthread_cond_broadcast(&up->root_cond);
 	pthread_mutex_unlock(&up->lock);
+	ssc_upstream_note_reply(up);
 	if (atomic_exchange(&up->down_since_ns, 0) != 0)
 		ssc_log_event("%s: upstream %s is there (%s)", up->cfg.name, up->cfg.server,
 			      ssc_sock_str(&conn->where.addrs[conn->addr_at], addr, sizeof(addr)));
@@ -135,6 +137,11 @@ void ssc_upstream_note_down(struct ssc_upstream_libnfs *up, struct ssc_conn *con
 	pthread_mutex_lock(&up->lock);
 	pthread_cond_broadcast(&up->root_cond);
 	pthread_mutex_unlock(&up->lock);
+}
+
+static bool is_silent(struct ssc_upstream *base)
+{
+	return atomic_load(&of(base)->silent);
 }
 
 /* ---- submit ---- */
@@ -170,9 +177,11 @@ static bool is_refused(struct ssc_upstream_libnfs *up, const struct ssc_conn *co
 	const uint64_t since = atomic_load(&up->down_since_ns);
 	const bool away = atomic_load(&conn->state) != SSC_CONN_UP;
 
-	if (!away && !atomic_load(&conn->stalled))
+	if (atomic_load(&up->silent))
+		return true;
+	if (!away)
 		return false;
-	if (away && since != 0 && ssc_clock_now_ns() - since >= up->cfg.dead_ns)
+	if (since != 0 && ssc_clock_now_ns() - since >= up->cfg.dead_ns)
 		return true;
 	return atomic_load(&up->n_unanswered) >= (int)up->cfg.waiting_max;
 }
@@ -405,6 +414,7 @@ static const struct ssc_upstream_ops ops = {
 	.submit = submit,
 	.root = root,
 	.limits = limits,
+	.is_silent = is_silent,
 	.stop = stop,
 	.free = destroy,
 };

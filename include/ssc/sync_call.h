@@ -7,7 +7,8 @@
  * Join       A client that got JUKEBOX sends the same request again. For calls that are not
  *            idempotent the second one must not be sent beside the first: it *joins* it. The key is
  *            caller id, operation, handles, names, arguments and credentials. One retry gets the
- *            outcome; a twin of it is a request of its own. When the outcome is unknown (connection
+ *            outcome; a twin of it is a request of its own. A retry waits as long as any call, but
+ *            not at all while the upstream is silent. When the outcome is unknown (connection
  *            given up), the retry is sent anew, and known to be a repetition perhaps. SETATTR and
  *            CREATE UNCHECKED wait for the first to be over and are then sent anew in any case.
  *            A client may have given up: another request for the same name makes an outcome void.

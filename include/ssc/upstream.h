@@ -212,6 +212,12 @@ struct ssc_upstream_ops {
 	void (*limits)(struct ssc_upstream *up, struct ssc_upstream_limits *limits);
 
 	/**
+	 * @brief Whether calls are answered SSC_E_DOWN at once for now: one got no answer in time,
+	 *        and nothing came since. Waiting for an earlier call is as pointless. Any thread.
+	 */
+	bool (*is_silent)(struct ssc_upstream *up);
+
+	/**
 	 * @brief Take no new calls; those unanswered complete with SSC_E_SHUTDOWN. Idempotent.
 	 *
 	 * Blocks: until no done or late can run any more, a second at most.

@@ -6,6 +6,7 @@
  * that done and then late of one call keep their order.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,9 @@ struct event {
 
 struct fake_upstream {
 	struct ssc_upstream base;
+	atomic_bool silent;
 	pthread_mutex_t lock;
+	/* guarded by lock */
 	pthread_cond_t changed;
 	struct fake_step steps[STEPS_MAX];
 	bool used[STEPS_MAX];
@@ -268,10 +271,16 @@ static void release_memory(struct ssc_upstream *up)
 	free(fake);
 }
 
+static bool is_silent(struct ssc_upstream *up)
+{
+	return atomic_load(&((struct fake_upstream *)up)->silent);
+}
+
 static const struct ssc_upstream_ops ops = {
 	.submit = submit,
 	.root = root,
 	.limits = limits,
+	.is_silent = is_silent,
 	.stop = stop,
 	.free = release_memory,
 };
@@ -300,6 +309,11 @@ void fake_upstream_use_worker(struct fake_upstream *fake)
 	fake->has_worker = true;
 	if (pthread_create(&fake->worker, NULL, work, fake) != 0)
 		abort();
+}
+
+void fake_upstream_set_silent(struct fake_upstream *fake, bool silent)
+{
+	atomic_store(&fake->silent, silent);
 }
 
 void fake_upstream_push(struct fake_upstream *fake, const struct fake_step *step)

@@ -52,6 +52,9 @@ struct ssc_upstream *fake_upstream_ops(struct fake_upstream *fake);
 /** @brief Completions run on a thread of the fake's own from now on. */
 void fake_upstream_use_worker(struct fake_upstream *fake);
 
+/** @brief What is_silent says. It changes nothing else. */
+void fake_upstream_set_silent(struct fake_upstream *fake, bool silent);
+
 /** @brief Append to the script; the step is copied, its target must live on. */
 void fake_upstream_push(struct fake_upstream *fake, const struct fake_step *step);
 
