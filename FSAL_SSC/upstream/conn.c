@@ -5,7 +5,8 @@
  * A call's way:  q -> ready -> flight -> (completion list) -> done
  *                      ^--------' connection lost: again, with the same xid
  * q is wait-free. Whoever holds the lock empties it: a submitter whose trylock fails leaves its call
- * to the holder, who looks at q again after unlocking, so that no call is forgotten.
+ * to the holder. So whoever held the lock, for whatever reason, looks at q again after unlocking and
+ * before it sleeps (combine, or the loop thread in front of poll), or wakes the loop thread.
  * What completes is collected under the lock and run after it. A completion that may take the
  * host's locks runs on its own submitter's thread or on the loop thread, never on another
  * submitter's: that one may hold those locks itself (see ssc_call.done_only_wakes).
@@ -348,8 +349,7 @@ static void issue_ready_locked(struct ssc_conn *conn, struct cds_list_head *comp
 		mark_broken_locked(conn, rpc_get_error(conn->rpc));
 }
 
-/* Whether the loop thread has to do something that this thread does not. */
-static bool loop_is_needed_locked(struct ssc_conn *conn)
+bool ssc_conn_needs_loop_locked(struct ssc_conn *conn)
 {
 	if (conn->broken)
 		return true;
@@ -380,15 +380,25 @@ void ssc_conn_drain_locked(struct ssc_conn *conn, struct cds_list_head *comp)
 		issue_ready_locked(conn, comp);
 }
 
+/*
+ * The enqueue of a submitter comes before its trylock, our unlock before this look at q: without the
+ * fence the look could be older, and neither would see the other.
+ */
+bool ssc_conn_has_queued(struct ssc_conn *conn)
+{
+	cmm_smp_mb();
+	return !cds_wfcq_empty(&conn->q_head, &conn->q_tail);
+}
+
 void ssc_conn_combine(struct ssc_conn *conn, struct cds_list_head *comp)
 {
-	while (!cds_wfcq_empty(&conn->q_head, &conn->q_tail)) {
+	while (ssc_conn_has_queued(conn)) {
 		bool kick;
 
 		if (pthread_mutex_trylock(&conn->lock) != 0)
 			return;
 		ssc_conn_drain_locked(conn, comp);
-		kick = loop_is_needed_locked(conn);
+		kick = ssc_conn_needs_loop_locked(conn);
 		pthread_mutex_unlock(&conn->lock);
 		if (kick)
 			ssc_conn_kick(conn);

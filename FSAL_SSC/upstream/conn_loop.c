@@ -432,6 +432,8 @@ static int wait_events(struct loop *l)
 
 	if (pfd[1].events == 0)
 		pfd[1].fd = -1;
+	if (ssc_conn_has_queued(conn))
+		ms = 0; /* left to us while we held the lock */
 	if (poll(pfd, 2, ms) <= 0)
 		return 0;
 	if (pfd[0].revents)

@@ -270,7 +270,12 @@ void ssc_conn_submit(struct ssc_conn *conn, struct ssc_call *call);
 
 /* Between conn.c and conn_loop.c; the lock is held where the name says so. */
 void ssc_conn_drain_locked(struct ssc_conn *conn, struct cds_list_head *comp);
+/** @brief Empty the queue, unless somebody else holds the lock and so will. Lock not held. */
 void ssc_conn_combine(struct ssc_conn *conn, struct cds_list_head *comp);
+/** @brief Whether calls wait in the queue. For who has just let the lock go. */
+bool ssc_conn_has_queued(struct ssc_conn *conn);
+/** @brief Whether the loop thread has to do something that no other thread does. */
+bool ssc_conn_needs_loop_locked(struct ssc_conn *conn);
 bool ssc_conn_service_locked(struct ssc_conn *conn, int revents, struct cds_list_head *comp);
 void ssc_conn_finish_locked(struct ssc_conn *conn, struct ssc_call *call,
 			    struct cds_list_head *comp);

@@ -54,6 +54,7 @@ static void drive(struct ssc_conn *conn, struct ssc_call *call, uint64_t until)
 		uint64_t now = ssc_clock_now_ns();
 		uint64_t left_ms =
 			now < until ? (until - now + SSC_NS_PER_MS - 1) / SSC_NS_PER_MS : 0;
+		bool kick;
 		CDS_LIST_HEAD(comp);
 
 		if (left_ms == 0)
@@ -63,7 +64,11 @@ static void drive(struct ssc_conn *conn, struct ssc_call *call, uint64_t until)
 		pthread_mutex_lock(&conn->lock);
 		alive = !conn->broken && ssc_conn_service_locked(conn, pfd.revents, &comp);
 		ssc_conn_drain_locked(conn, &comp);
+		kick = ssc_conn_needs_loop_locked(conn);
 		pthread_mutex_unlock(&conn->lock);
+		if (kick)
+			ssc_conn_kick(conn);
+		ssc_conn_combine(conn, &comp); /* left to us while we held the lock */
 		ssc_conn_run(conn, &comp, call);
 	}
 	if (!alive)
@@ -91,24 +96,21 @@ static void await(struct ssc_call *call, uint64_t until)
 static void see_to_replies(struct ssc_conn *conn, struct ssc_call *call)
 {
 	const uint64_t until = ssc_clock_now_ns() + call->drive_ns;
-	CDS_LIST_HEAD(comp);
+	struct ssc_call_priv *p = ssc_priv(call);
 
-	if (call->drive_ns == 0 || atomic_load(&conn->state) != SSC_CONN_UP) {
-		if (atomic_load(&conn->n_flight) > 0 && atomic_load(&conn->pump) == 0)
-			ssc_conn_kick(conn);
-		return;
+	if (call->drive_ns > 0 && atomic_load(&conn->state) == SSC_CONN_UP) {
+		if (!is_finished(p) && ssc_conn_pump_try(conn)) {
+			/* The state cannot change while we hold the pump. */
+			if (atomic_load(&conn->state) == SSC_CONN_UP)
+				drive(conn, call, until);
+			ssc_conn_pump_release(conn);
+		}
+		if (!is_finished(p))
+			await(call, until);
 	}
-	if (!is_finished(ssc_priv(call)) && ssc_conn_pump_try(conn)) {
-		/* The state cannot change while we hold the pump. */
-		if (atomic_load(&conn->state) == SSC_CONN_UP)
-			drive(conn, call, until);
-		ssc_conn_pump_release(conn);
-		/* Calls that came while we held the lock were left to us. */
-		ssc_conn_combine(conn, &comp);
-		ssc_conn_run(conn, &comp, call);
-	}
-	if (!is_finished(ssc_priv(call)))
-		await(call, until);
+	/* Others' calls that we sent may have nobody to read their replies either. */
+	if (atomic_load(&conn->n_flight) > 0 && atomic_load(&conn->pump) == 0)
+		ssc_conn_kick(conn);
 }
 
 void ssc_conn_submit(struct ssc_conn *conn, struct ssc_call *call)

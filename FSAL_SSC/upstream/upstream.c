@@ -293,6 +293,7 @@ static enum ssc_err mount_once(struct ssc_upstream_libnfs *up, uint64_t by, stru
 	pthread_mutex_lock(&up->conns[0].lock);
 	to = up->conns[0].peer;
 	pthread_mutex_unlock(&up->conns[0].lock);
+	ssc_conn_kick(&up->conns[0]); /* to what was queued meanwhile */
 	if (to.sa.sa_family == AF_UNSPEC)
 		return SSC_E_DOWN; /* never reached so far */
 	if (port == 0)
