@@ -32,6 +32,10 @@
 #define BACKOFF_FIRST_NS (50 * SSC_NS_PER_MS)
 #define BACKOFF_MAX_NS   (2 * SSC_NS_PER_S)
 
+/* A call is lost when it waits for so many dead limits while others are answered: a server may be
+ * slow with one, a COMMIT say. */
+#define LOST_FACTOR 2
+
 /* An idle loop thread looks around so often. */
 #define IDLE_WAKE_NS (5 * SSC_NS_PER_S)
 
@@ -254,15 +258,23 @@ static void check_probed(struct ssc_conn *conn, int revents)
 
 /* ---- up ---- */
 
-static bool is_dead_locked(struct ssc_conn *conn, uint64_t now)
+/*
+ * When the connection is given up if nothing comes. Replies to others do not help a call whose own
+ * was lost, and which would hold up later WRITEs to its range and retries of its client for ever.
+ */
+static uint64_t dead_time_locked(struct ssc_conn *conn)
 {
 	const uint64_t dead = conn->up->cfg.dead_ns;
 	struct ssc_call_priv *oldest;
+	uint64_t silent_since;
 
 	if (cds_list_empty(&conn->flight))
-		return false;
+		return UINT64_MAX;
 	oldest = cds_list_first_entry(&conn->flight, struct ssc_call_priv, link);
-	return now >= oldest->sent_ns + dead && now >= conn->last_rx_ns + dead;
+	silent_since = oldest->sent_ns > conn->last_rx_ns ? oldest->sent_ns : conn->last_rx_ns;
+	if (silent_since + dead < oldest->sent_ns + LOST_FACTOR * dead)
+		return silent_since + dead;
+	return oldest->sent_ns + LOST_FACTOR * dead;
 }
 
 static void serve(struct loop *l, int revents)
@@ -278,7 +290,7 @@ static void serve(struct loop *l, int revents)
 		conn->broken = true;
 		snprintf(conn->why, sizeof(conn->why), "closed by the server");
 	}
-	if (!conn->broken && is_dead_locked(conn, now)) {
+	if (!conn->broken && now >= dead_time_locked(conn)) {
 		conn->broken = true;
 		snprintf(conn->why, sizeof(conn->why), "no reply within Upstream_Dead_Ms");
 	}
@@ -393,10 +405,10 @@ static uint64_t wake_time(struct loop *l, uint64_t now)
 	if (conn->next_deadline_ns < by)
 		by = conn->next_deadline_ns;
 	if (state_of(conn) == SSC_CONN_UP && !cds_list_empty(&conn->flight)) {
-		uint64_t dead = conn->last_rx_ns + conn->up->cfg.dead_ns;
+		uint64_t dead = conn->broken ? UINT64_MAX : dead_time_locked(conn);
 		uint64_t ask = ssc_conn_ask_time_locked(conn);
 
-		if (dead > now && dead < by)
+		if (dead < by)
 			by = dead;
 		if (ask < by)
 			by = ask;

@@ -281,8 +281,9 @@ struct ssc_upstream_config {
 	uint32_t read_max_bytes; /* upper bounds; the server's FSINFO may lower them */
 	uint32_t write_max_bytes;
 	uint32_t readdir_max_bytes;
-	uint64_t dead_ns;          /* no reply for so long: the connection is given up */
-	uint64_t connect_ns;       /* one attempt to connect takes at most so long */
+	uint64_t dead_ns;    /* no reply for so long: the connection is given up; one call among
+				      others that are answered: twice as long */
+	uint64_t connect_ns; /* one attempt to connect takes at most so long */
 	bool use_privileged_port;  /* source port below 1024 */
 	uint32_t waiting_max;      /* calls kept waiting while the upstream is away */
 	struct ssc_budget *budget; /* borrowed; of bytes in flight. NULL = none */
