@@ -72,13 +72,21 @@ static void give_budget(struct ssc_conn *conn, struct ssc_call_priv *p)
 	}
 }
 
+static void leave_budget_queue_locked(struct ssc_conn *conn)
+{
+	if (conn->in_budget_queue)
+		ssc_budget_leave(conn->up->cfg.budget, &conn->budget_waiter);
+	conn->in_budget_queue = false;
+}
+
 /* Out of whatever list it is in. */
 static void leave_place_locked(struct ssc_conn *conn, struct ssc_call_priv *p)
 {
 	switch (p->place) {
 	case SSC_CALL_READY:
-		conn->n_ready--;
 		cds_list_del(&p->link);
+		if (--conn->n_ready == 0)
+			leave_budget_queue_locked(conn); /* nobody is left to use the room */
 		break;
 	case SSC_CALL_FLIGHT:
 		atomic_fetch_sub(&conn->n_flight, 1);
@@ -341,10 +349,8 @@ static void issue_ready_locked(struct ssc_conn *conn, struct cds_list_head *comp
 		if (budget_ok_locked(conn, p, &blocked) && !issue_locked(conn, p, now))
 			ssc_conn_finish_locked(conn, p->call, comp);
 	}
-	if (!blocked && conn->in_budget_queue) {
-		ssc_budget_leave(conn->up->cfg.budget, &conn->budget_waiter);
-		conn->in_budget_queue = false;
-	}
+	if (!blocked)
+		leave_budget_queue_locked(conn);
 	if ((rpc_which_events(conn->rpc) & POLLOUT) && rpc_service(conn->rpc, POLLOUT) < 0)
 		mark_broken_locked(conn, rpc_get_error(conn->rpc));
 }

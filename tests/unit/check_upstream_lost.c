@@ -4,6 +4,10 @@
  */
 #include "upstream_unit.h"
 
+#define KIB 1024u
+
+static uint8_t bytes[2][64 * KIB];
+
 /* Others are answered all the time, so it is not the connection that is silent. */
 START_TEST(a_call_that_the_server_forgot_ends_beside_others)
 {
@@ -60,6 +64,54 @@ START_TEST(the_dead_limit_is_kept_by_an_idle_connection)
 }
 END_TEST
 
+static struct asked *ask_read(const struct ssc_fh *fh, int which, struct iovec *buf)
+{
+	*buf = (struct iovec){bytes[which], sizeof(bytes[which])};
+	return ask_io(SSC_OP_READ, fh, 0, buf);
+}
+
+/* Two upstreams share one budget; the first one's place in its queue must not outlive its calls. */
+START_TEST(a_call_that_waited_for_room_in_vain_leaves_its_place)
+{
+	struct ssc_upstream_config cfg = config();
+	struct ssc_upstream *first, *second;
+	struct asked *held, *waiting, *other;
+	struct iovec iov[3];
+	struct ssc_fh fh;
+
+	close_upstream();
+	cfg.budget = ssc_budget_new(sizeof(bytes[0]) + 4 * KIB);
+	open_upstream(&cfg);
+	first = up;
+	nfs3_server_poke(server, "f", bytes[0], sizeof(bytes[0]));
+	fh = fh_of("f");
+	fault(NFS3_READ, NFS3_HOLD);
+	held = ask_read(&fh, 0, &iov[0]);
+	submit_for(held, 20 * SSC_NS_PER_S);
+	ck_assert(nfs3_server_wait_calls(server, NFS3_READ, 1));
+	waiting = ask_read(&fh, 1, &iov[1]);
+	submit_for(waiting, 100 * MS);
+	ck_assert_int_eq(wait_done(waiting), SSC_E_DOWN);
+	forget(waiting);
+	nfs3_server_release(server);
+	ck_assert_int_eq(wait_done(held), SSC_OK);
+	forget(held);
+
+	open_upstream(&cfg);
+	second = up;
+	other = ask_read(&fh, 1, &iov[2]);
+	submit_for(other, 2 * SSC_NS_PER_S);
+	ck_assert_int_eq(wait_done(other), SSC_OK);
+	forget(other);
+
+	up = first;
+	close_upstream();
+	up = second;
+	close_upstream();
+	ssc_budget_free(cfg.budget);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("upstream_lost");
@@ -67,5 +119,6 @@ int main(void)
 
 	tcase_add_test(lost, a_call_that_the_server_forgot_ends_beside_others);
 	tcase_add_test(lost, the_dead_limit_is_kept_by_an_idle_connection);
+	tcase_add_test(lost, a_call_that_waited_for_room_in_vain_leaves_its_place);
 	return unit_main(suite);
 }
