@@ -52,7 +52,7 @@
 	  "Largest WRITE sent to the upstream") \
 	X(UI32, Readdir_Max_Bytes, readdir_max_bytes, 65536, 4096, SSC_CONFIG_READDIR_MAX, "bytes", "export", \
 	  "Largest reply of a READDIRPLUS asked from the upstream") \
-	X(UI32, Upstream_Timeout_Ms, upstream_timeout_ms, 10000, 100, SSC_CONFIG_MS_MAX, "ms", "live", \
+	X(UI32, Upstream_Timeout_Ms, upstream_timeout_ms, 4000, 100, SSC_CONFIG_MS_MAX, "ms", "live", \
 	  "After this time without an answer a client is told to come back; the call goes on") \
 	X(UI32, Upstream_Dead_Ms, upstream_dead_ms, 60000, 1000, SSC_CONFIG_MS_MAX, "ms", "export", \
 	  "After this time without an answer a connection is given up and made anew") \
