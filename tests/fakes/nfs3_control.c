@@ -54,6 +54,7 @@ struct nfs3_server *nfs3_server_new_down(const char *address)
 	for (i = 0; i < NFS3_CONNS_MAX; i++)
 		s->conns[i].fd = -1;
 	s->verifier = 0x1234567890abcdefull;
+	s->cookie_verifier = 0x7665726620202020ull;
 	s->rtmax = s->wtmax = 1 << 20;
 	nfs3_tree_init(&s->tree);
 	s->evfd = eventfd(0, EFD_CLOEXEC);
@@ -159,6 +160,30 @@ void nfs3_server_set_limits(struct nfs3_server *s, uint32_t rtmax, uint32_t wtma
 	pthread_mutex_lock(&s->lock);
 	s->rtmax = rtmax ? rtmax : s->rtmax;
 	s->wtmax = wtmax ? wtmax : s->wtmax;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void nfs3_server_set_flips(struct nfs3_server *s, unsigned int n)
+{
+	pthread_mutex_lock(&s->lock);
+	s->flips = n;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void nfs3_server_set_cookie_verifier(struct nfs3_server *s, uint64_t verifier)
+{
+	pthread_mutex_lock(&s->lock);
+	s->cookie_verifier = verifier;
+	s->strict_cookies = true;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void nfs3_server_set_fh_bytes(struct nfs3_server *s, size_t n)
+{
+	if (n < NFS3_TREE_FH_BYTES || n > NFS3_TREE_FH_MAX)
+		abort();
+	pthread_mutex_lock(&s->lock);
+	s->tree.fh_bytes = n;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -302,12 +327,32 @@ void nfs3_server_poke(struct nfs3_server *s, const char *name, const void *data,
 	pthread_mutex_unlock(&s->lock);
 }
 
+void nfs3_server_add_filesystem(struct nfs3_server *s, const char *name, uint64_t fsid)
+{
+	struct nfs3_node *n;
+	uint32_t node;
+
+	pthread_mutex_lock(&s->lock);
+	node = nfs3_tree_add_node(&s->tree, NFS3_DIR);
+	n = &s->tree.nodes[node];
+	n->mode = 0755;
+	n->fsid = fsid;
+	n->fileid = s->tree.nodes[0].fileid;
+	nfs3_tree_add_entry(&s->tree, 0, name, node);
+	pthread_mutex_unlock(&s->lock);
+}
+
 size_t nfs3_server_root(struct nfs3_server *s, uint8_t *fh, size_t size)
 {
-	if (size < NFS3_TREE_FH_BYTES)
-		abort();
+	uint8_t whole[NFS3_TREE_FH_MAX];
+	size_t n;
+
 	pthread_mutex_lock(&s->lock);
-	nfs3_tree_fh(&s->tree, 0, fh);
+	n = s->tree.fh_bytes;
+	nfs3_tree_fh(&s->tree, 0, whole);
 	pthread_mutex_unlock(&s->lock);
-	return NFS3_TREE_FH_BYTES;
+	if (size < n)
+		abort();
+	memcpy(fh, whole, n);
+	return n;
 }

@@ -24,6 +24,7 @@ enum nfs3_status {
 	ST_FBIG = 27,
 	ST_NOTEMPTY = 66,
 	ST_STALE = 70,
+	ST_BAD_COOKIE = 10003,
 	ST_NOTSUPP = 10004
 };
 
@@ -43,7 +44,8 @@ struct nfs3_ctx {
 	struct nfs3_enc *res; /* behind the envelope */
 	enum nfs3_fault_kind kind;
 	struct nfs3_record *record; /* cred is in it; offset and count go there */
-	uint64_t verifier;
+	uint64_t verifier, cookie_verifier;
+	bool strict_cookies;
 	uint32_t rtmax, wtmax;
 };
 
@@ -114,7 +116,9 @@ struct nfs3_server {
 	struct nfs3_record *records;
 	unsigned int n_records;
 	struct nfs3_tree tree;
-	uint64_t verifier;
+	uint64_t verifier, cookie_verifier;
+	bool strict_cookies;
+	unsigned int flips, n_writes; /* see nfs3_server_set_flips */
 	uint32_t rtmax, wtmax;
 };
 

@@ -244,7 +244,7 @@ static void put_entry(struct nfs3_ctx *c, const char *name, uint64_t cookie, uin
 	static const char long_name[300] = {[0 ... 299] = 'n'};
 
 	nfs3_put_u32(c, 1);
-	nfs3_enc_u64(c->res, node + 100);
+	nfs3_enc_u64(c->res, c->tree->nodes[node].fileid);
 	if (c->kind == NFS3_LONG_NAME)
 		nfs3_enc_opaque(c->res, long_name, sizeof(long_name));
 	else if (c->kind == NFS3_SLASH_NAME)
@@ -263,18 +263,19 @@ static void put_entry(struct nfs3_ctx *c, const char *name, uint64_t cookie, uin
 uint32_t nfs3_do_readdirplus(struct nfs3_ctx *c)
 {
 	struct nfs3_node *dir = nfs3_get_node(c);
-	uint64_t cookie = nfs3_dec_u64(c->args);
+	uint64_t cookie = nfs3_dec_u64(c->args), verifier = nfs3_dec_u64(c->args);
 	size_t i, start = c->res->len, max;
 	uint32_t status = nfs3_check_dir(dir);
 
-	nfs3_dec_fixed(c->args, 8);
 	nfs3_dec_u32(c->args);
 	max = nfs3_dec_u32(c->args);
 	if (status != ST_OK)
 		return status;
+	if (c->strict_cookies && cookie != 0 && verifier != c->cookie_verifier)
+		return ST_BAD_COOKIE;
 	nfs3_put_u32(c, ST_OK);
 	nfs3_put_post_attrs(c, dir);
-	nfs3_enc_u64(c->res, 0x7665726620202020ull);
+	nfs3_enc_u64(c->res, c->cookie_verifier);
 	if (cookie < 1)
 		put_entry(c, ".", 1, nfs3_tree_index(c->tree, dir));
 	if (cookie < 2)

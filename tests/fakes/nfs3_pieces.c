@@ -36,8 +36,8 @@ void nfs3_put_attrs(struct nfs3_ctx *c, const struct nfs3_node *n)
 	nfs3_enc_u64(c->res, (size + 511) / 512 * 512);
 	nfs3_put_u32(c, n->rdev_major);
 	nfs3_put_u32(c, n->rdev_minor);
-	nfs3_enc_u64(c->res, 0x55);
-	nfs3_enc_u64(c->res, nfs3_tree_index(c->tree, n) + 100);
+	nfs3_enc_u64(c->res, n->fsid);
+	nfs3_enc_u64(c->res, n->fileid);
 	nfs3_put_time(c, n->atime);
 	nfs3_put_time(c, n->mtime);
 	nfs3_put_time(c, n->ctime);
@@ -59,7 +59,7 @@ void nfs3_put_wcc(struct nfs3_ctx *c, const struct nfs3_node *n)
 void nfs3_put_fh(struct nfs3_ctx *c, uint32_t node)
 {
 	uint8_t fh[72] = {0};
-	size_t len = NFS3_TREE_FH_BYTES;
+	size_t len = c->tree->fh_bytes;
 
 	nfs3_tree_fh(c->tree, node, fh);
 	if (c->kind == NFS3_LONG_FH)

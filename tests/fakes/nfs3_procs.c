@@ -115,6 +115,7 @@ static uint32_t do_write(struct nfs3_ctx *c)
 	nfs3_put_u32(c, count + (c->kind == NFS3_WRONG_COUNT));
 	nfs3_put_u32(c, stable);
 	nfs3_enc_u64(c->res, c->verifier);
+	c->record->verifier = c->verifier;
 	return ST_OK;
 }
 

@@ -153,6 +153,8 @@ static void execute(struct nfs3_server *s, struct nfs3_call *call, struct nfs3_r
 			       .kind = fault->kind,
 			       .record = record,
 			       .verifier = s->verifier,
+			       .cookie_verifier = s->cookie_verifier,
+			       .strict_cookies = s->strict_cookies,
 			       .rtmax = s->rtmax,
 			       .wtmax = s->wtmax};
 	size_t stat_at;
@@ -174,6 +176,8 @@ static void execute(struct nfs3_server *s, struct nfs3_call *call, struct nfs3_r
 			nfs3_enc_patch_u32(&enc, stat_at, 4); /* GARBAGE_ARGS */
 		}
 	}
+	if (call->proc == NFS3_WRITE && s->flips && ++s->n_writes % s->flips == 0)
+		s->verifier++;
 	nfs3_rpc_spoil(&enc, stat_at, fault->kind);
 	nfs3_rpc_end(&enc, fault->kind);
 	if (s->caches && record->executed)

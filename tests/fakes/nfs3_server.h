@@ -98,6 +98,7 @@ struct nfs3_record {
 	uint32_t uid, gid, n_groups, groups[16];
 	uint64_t offset; /* READ, WRITE, COMMIT */
 	uint32_t count;
+	uint64_t verifier; /* WRITE: what it was answered with */
 };
 
 struct nfs3_server;
@@ -132,6 +133,18 @@ void nfs3_server_release(struct nfs3_server *server);
 
 void nfs3_server_set_reply_cache(struct nfs3_server *server, bool on);
 void nfs3_server_set_verifier(struct nfs3_server *server, uint64_t verifier);
+
+/** @brief Change the verifier after every @n WRITEs, as if it had restarted; 0: no more. */
+void nfs3_server_set_flips(struct nfs3_server *server, unsigned int n);
+
+/** @brief Of directories. Cookies that come with another one are refused (BAD_COOKIE). */
+void nfs3_server_set_cookie_verifier(struct nfs3_server *server, uint64_t verifier);
+
+/** @brief All handles are so long from now on: 24 to 64 bytes. Those given out are stale. */
+void nfs3_server_set_fh_bytes(struct nfs3_server *server, size_t n);
+
+/** @brief Make a directory in the root that is of another file system, with the root's file id. */
+void nfs3_server_add_filesystem(struct nfs3_server *server, const char *name, uint64_t fsid);
 
 /** @brief What FSINFO says; 0 keeps a figure. */
 void nfs3_server_set_limits(struct nfs3_server *server, uint32_t rtmax, uint32_t wtmax);

@@ -14,6 +14,7 @@ void nfs3_tree_init(struct nfs3_tree *tree)
 	memset(tree, 0, sizeof(*tree));
 	tree->clock = 1000000;
 	tree->last_cookie = 2; /* "." and ".." */
+	tree->fh_bytes = NFS3_TREE_FH_BYTES;
 	nfs3_tree_add_node(tree, NFS3_DIR);
 	tree->nodes[0].mode = 0755;
 	tree->nodes[0].nlink = 2;
@@ -52,9 +53,9 @@ uint32_t nfs3_tree_index(const struct nfs3_tree *tree, const struct nfs3_node *n
 	return (uint32_t)(node - tree->nodes);
 }
 
-void nfs3_tree_fh(const struct nfs3_tree *tree, uint32_t node, uint8_t fh[NFS3_TREE_FH_BYTES])
+void nfs3_tree_fh(const struct nfs3_tree *tree, uint32_t node, uint8_t fh[NFS3_TREE_FH_MAX])
 {
-	memset(fh, 0, NFS3_TREE_FH_BYTES);
+	memset(fh, 0, NFS3_TREE_FH_MAX);
 	memcpy(fh, fh_magic, sizeof(fh_magic));
 	memcpy(fh + 8, &node, 4);
 	memcpy(fh + 12, &tree->nodes[node].generation, 4);
@@ -64,7 +65,7 @@ struct nfs3_node *nfs3_tree_find(struct nfs3_tree *tree, const uint8_t *fh, size
 {
 	uint32_t index, generation;
 
-	if (!fh || len != NFS3_TREE_FH_BYTES || memcmp(fh, fh_magic, sizeof(fh_magic)) != 0)
+	if (!fh || len != tree->fh_bytes || memcmp(fh, fh_magic, sizeof(fh_magic)) != 0)
 		return NULL;
 	memcpy(&index, fh + 8, 4);
 	memcpy(&generation, fh + 12, 4);
@@ -102,6 +103,8 @@ uint32_t nfs3_tree_add_node(struct nfs3_tree *tree, uint32_t type)
 	node = &tree->nodes[i];
 	node->used = true;
 	node->type = type;
+	node->fsid = NFS3_TREE_FSID;
+	node->fileid = i + 100;
 	node->atime = node->mtime = node->ctime = nfs3_tree_now(tree);
 	return i;
 }
@@ -120,6 +123,8 @@ void nfs3_tree_add_entry(struct nfs3_tree *tree, uint32_t dir, const char *name,
 	memcpy(entry->name, name, strlen(name) + 1); /* the caller's name fits */
 	entry->cookie = ++tree->last_cookie;
 	entry->node = node;
+	if (n->fsid == NFS3_TREE_FSID)
+		n->fsid = d->fsid;
 	if (n->type == NFS3_DIR) {
 		n->nlink = 2;
 		n->parent = dir;

@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NFS3_TREE_FH_BYTES   24
+#define NFS3_TREE_FH_BYTES   24 /* what a handle needs, and has unless told otherwise */
+#define NFS3_TREE_FH_MAX     64
+#define NFS3_TREE_FSID       0x55
 #define NFS3_TREE_FILE_MAX   (64u << 20)
 #define NFS3_TREE_NAME_BYTES 256
 
@@ -45,6 +47,7 @@ struct nfs3_node {
 	struct nfs3_entry *entries; /* DIR, in the order of their cookies */
 	size_t n_entries;
 	uint32_t parent; /* DIR */
+	uint64_t fsid, fileid;
 };
 
 struct nfs3_tree {
@@ -52,6 +55,7 @@ struct nfs3_tree {
 	size_t n_nodes;
 	uint64_t last_cookie;
 	uint64_t clock; /* of timestamps: a step each time it is read */
+	size_t fh_bytes;
 };
 
 void nfs3_tree_init(struct nfs3_tree *tree);
@@ -62,7 +66,8 @@ void nfs3_tree_crash(struct nfs3_tree *tree);
 
 struct nfs3_time nfs3_tree_now(struct nfs3_tree *tree);
 
-void nfs3_tree_fh(const struct nfs3_tree *tree, uint32_t node, uint8_t fh[NFS3_TREE_FH_BYTES]);
+/** @brief The handle of @node: tree->fh_bytes bytes. */
+void nfs3_tree_fh(const struct nfs3_tree *tree, uint32_t node, uint8_t fh[NFS3_TREE_FH_MAX]);
 
 /** @brief The node of a handle, NULL when it is none of ours or gone. */
 struct nfs3_node *nfs3_tree_find(struct nfs3_tree *tree, const uint8_t *fh, size_t len);

@@ -25,6 +25,9 @@
 #define PIECE     512
 #define STRIDE    4096
 
+/* NFS3ERR_JUKEBOX and NFS4ERR_DELAY are the same number. */
+#define ST_JUKEBOX 10008u
+
 /* Exported by libnfs 4.0.0, declared only in its private header. */
 struct nfs_fh {
 	int len;
@@ -49,7 +52,7 @@ struct call {
 	struct raw *raw;
 	uint64_t offset;
 	uint64_t sent_ms, took_ms;
-	bool done;
+	bool done, is_taken;
 	uint32_t status; /* nfsstat3 or nfsstat4; UINT32_MAX: not even an RPC reply */
 	uint8_t verf[8];
 };
@@ -65,8 +68,8 @@ static const char *status_name(uint32_t status, char buf[16])
 		return "STALE";
 	case 10001:
 		return "BADHANDLE";
-	case 10008:
-		return "JUKEBOX"; /* v4: DELAY */
+	case ST_JUKEBOX:
+		return "JUKEBOX";
 	case UINT32_MAX:
 		return "RPC";
 	}
@@ -255,7 +258,9 @@ static int raw_open(struct raw *raw, struct client *c, const char *path, bool fo
 
 /* ---- getattrs ---- */
 
+/* Between two calls of one slot; longer when it was told to come back, as real clients do. */
 #define GETATTR_PAUSE_MS 50
+#define JUKEBOX_PAUSE_MS 1000
 
 struct run {
 	uint32_t status;
@@ -290,21 +295,22 @@ static void run_add(struct run *run, const struct call *call)
 static int getattrs_turn(struct call *call, struct run *run, uint64_t end, bool *busy)
 {
 	uint64_t now = client_now_ms();
+	uint64_t pause = call->status == ST_JUKEBOX ? JUKEBOX_PAUSE_MS : GETATTR_PAUSE_MS;
 
 	if (!call->done && now - call->sent_ms > REPLY_MS) {
 		fprintf(stderr, "getattrs: no reply\n");
 		return 1;
 	}
-	if (!call->done || now - call->sent_ms < GETATTR_PAUSE_MS) {
-		*busy = true;
-		return 0;
-	}
-	if (call->sent_ms)
+	if (call->done && call->sent_ms && !call->is_taken) {
 		run_add(run, call);
-	call->sent_ms = 0;
-	if (now >= end)
+		call->is_taken = true;
+	}
+	if (call->done && now >= end)
 		return 0;
 	*busy = true;
+	if (!call->done || now - call->sent_ms < pause)
+		return 0;
+	call->is_taken = false;
 	return raw_send(call, RAW_GETATTR);
 }
 
@@ -354,7 +360,7 @@ static int raw_call(struct call *call, enum raw_op op)
 	for (;;) {
 		if (raw_send(call, op) || raw_wait(call))
 			return 1;
-		if (call->status != 10008 || client_now_ms() >= c->give_up_ms)
+		if (call->status != ST_JUKEBOX || client_now_ms() >= c->give_up_ms)
 			break;
 		c->n_retries++;
 		usleep(100 * 1000);
