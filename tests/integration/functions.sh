@@ -215,6 +215,7 @@ start() {
 # CONF is appended to its configuration.
 start_upstream() {
 	local name=$1
+	[ -e /etc/mtab ] || die "FSAL VFS reads /etc/mtab; run: ln -s /proc/self/mounts /etc/mtab"
 	ADDR[$name]=$2
 	write_conf "$name" "$2"
 	mkdir -p "$T/$name/exp"
@@ -229,6 +230,7 @@ start_upstream() {
 		${3:-}
 	EOF
 	start "$name"
+	! grep 'Could not create export' "$T/$name/log" || die "$name does not export $T/$name/exp"
 }
 
 # ssc_block NAME [KEYS]: the inside of an FSAL block that re-exports /exp of the upstream NAME.
