@@ -219,6 +219,7 @@ struct waiter {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	bool done;
+	enum ssc_err err;
 };
 
 static void wake(struct ssc_call *call)
@@ -227,16 +228,20 @@ static void wake(struct ssc_call *call)
 
 	pthread_mutex_lock(&w->lock);
 	w->done = true;
+	w->err = call->err;
 	pthread_cond_signal(&w->cond);
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* A call of our own, waited for. @return its result; the caller puts the call. */
+/*
+ * A call of our own, waited for. NULL when it failed: then its fields may still change, by a late
+ * reply. Else the caller puts it.
+ */
 static struct ssc_call *ask(struct ssc_upstream_libnfs *up, enum ssc_op op, const struct ssc_fh *fh,
 			    uint64_t answer_by_ns)
 {
 	struct ssc_call *call = ssc_call_new(&up->base, op);
-	struct waiter w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
+	struct waiter w = {.lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
 
 	call->fh = *fh;
 	call->answer_by_ns = answer_by_ns;
@@ -248,7 +253,10 @@ static struct ssc_call *ask(struct ssc_upstream_libnfs *up, enum ssc_op op, cons
 	while (!w.done)
 		pthread_cond_wait(&w.cond, &w.lock);
 	pthread_mutex_unlock(&w.lock);
-	return call;
+	if (w.err == SSC_OK)
+		return call;
+	ssc_call_put(call);
+	return NULL;
 }
 
 static uint32_t lower(uint32_t bound, uint32_t server)
@@ -263,7 +271,7 @@ static void learn_limits(struct ssc_upstream_libnfs *up, const struct ssc_fh *ro
 	struct ssc_upstream_limits *l = &up->limits;
 
 	pthread_mutex_lock(&up->lock);
-	if (info->err == SSC_OK) {
+	if (info) {
 		l->read_max_bytes = lower(up->cfg.read_max_bytes, info->res.fsinfo.rtmax);
 		l->write_max_bytes = lower(up->cfg.write_max_bytes, info->res.fsinfo.wtmax);
 		/* dtpref is a wish, not a bound, but more than it is not worth asking for. */
@@ -273,7 +281,7 @@ static void learn_limits(struct ssc_upstream_libnfs *up, const struct ssc_fh *ro
 		l->time_delta = info->res.fsinfo.time_delta;
 		l->known = true;
 	}
-	if (conf->err == SSC_OK) {
+	if (conf) {
 		l->name_max = lower(SSC_NAME_MAX, conf->res.pathconf.name_max);
 		l->link_max = conf->res.pathconf.linkmax;
 	}
