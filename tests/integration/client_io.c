@@ -33,12 +33,15 @@ void client_call_begins(struct client *c)
 	c->give_up_ms = client_now_ms() + (uint64_t)c->wait_s * 1000;
 }
 
-/* libnfs 4.0.0 maps v3's JUKEBOX to EAGAIN, but v4's DELAY to EIO: there only its text tells. */
+/*
+ * libnfs 4.0.0 maps v3's JUKEBOX to EAGAIN, but v4's DELAY to EIO: there only its text tells. And of
+ * a v3 READ, WRITE or COMMIT it makes EFAULT, whatever the status was.
+ */
 bool client_come_back(struct client *c, long err)
 {
 	const char *text = nfs_get_error(c->nfs);
 
-	if (err != EAGAIN && !(text && strstr(text, "NFS4ERR_DELAY")))
+	if (err != EAGAIN && err != EFAULT && !(text && strstr(text, "NFS4ERR_DELAY")))
 		return false;
 	if (client_now_ms() >= c->give_up_ms)
 		return false;
