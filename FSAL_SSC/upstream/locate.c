@@ -23,7 +23,7 @@ struct ssc_locate {
 	char *server;
 	uint16_t port;
 	bool privileged;
-	uint64_t timeout_ns;
+	uint64_t by_ns; /* who asked gives up then */
 	int wake_fd;
 	/* atomic */
 	atomic_int holders;
@@ -61,20 +61,25 @@ static bool resolve(const char *server, uint16_t port, int flags, struct ssc_loc
 	return result->n_addrs > 0;
 }
 
+/* A share of the time left: one silent address must not use up that of the others, nor all of it. */
+static uint64_t share_by(const struct ssc_locate *job, int n_addrs_left)
+{
+	const uint64_t now = ssc_clock_now_ns();
+
+	return now < job->by_ns ? now + (job->by_ns - now) / (unsigned int)(n_addrs_left + 1) : now;
+}
+
 /* Ask each address' portmapper; those that do not know NFSv3 are left out. */
 static void find_ports(struct ssc_locate *job)
 {
 	struct ssc_locate_result *r = &job->result;
-	const struct ssc_oneshot o = {
-		.privileged = job->privileged,
-		.answer_by_ns = ssc_clock_now_ns() + job->timeout_ns,
-		.stop = &job->dropped,
-	};
+	struct ssc_oneshot o = {.privileged = job->privileged, .stop = &job->dropped};
 	int kept = 0;
 
 	for (int i = 0; i < r->n_addrs; i++) {
 		uint16_t port = 0;
 
+		o.answer_by_ns = share_by(job, r->n_addrs - i);
 		if (ssc_oneshot_getport(&o, &r->addrs[i], NFS_PROGRAM, NFS_V3, &port) != SSC_OK)
 			continue;
 		r->addrs[kept] = r->addrs[i];
@@ -128,7 +133,7 @@ struct ssc_locate *ssc_locate_start(const char *server, uint16_t port, bool priv
 		abort();
 	job->port = port;
 	job->privileged = privileged;
-	job->timeout_ns = timeout_ns;
+	job->by_ns = ssc_clock_now_ns() + timeout_ns;
 	job->wake_fd = dup(wake_fd);
 	atomic_store(&job->holders, 2);
 	if (port != 0 && resolve(server, port, AI_NUMERICHOST, &job->result)) {
