@@ -269,6 +269,23 @@ class Nfs:
         reply.u32()
         return status, reply.u64()
 
+    def readdir(self, fh, cookie=0, verifier=bytes(8), maxcount=8192):
+        """(status, names with their cookies, verifier, end)"""
+        status, reply = self.compound(
+            self.putfh(fh), struct.pack(">IQ", OP["READDIR"], cookie) + verifier +
+            struct.pack(">II", maxcount, maxcount) + bitmap(0))
+        if status != OK:
+            return status, [], verifier, False
+        reply.fixed(8 + 8)
+        verifier = reply.fixed(8)
+        names = []
+        while reply.u32():
+            cookie = reply.u64()
+            names.append((reply.opaque().decode(), cookie))
+            reply.fixed(4 * reply.u32())
+            reply.opaque()
+        return status, names, verifier, bool(reply.u32())
+
     def plain(self, fh, op, args):
         """The status of any operation on fh."""
         return self.compound(self.putfh(fh), struct.pack(">I", OP[op]) + args)[0]
