@@ -80,19 +80,18 @@ def count_calls(bench, args, progress):
 def measure_memory(bench, args, progress):
     """Peak resident size of each server after I/O at depth 64."""
     rows = []
+    kinds = (("randwrite", 4096, "rand"), ("randread", 4096, "rand"),
+             ("write", jobs.MIB, "big"), ("read", jobs.MIB, "big"))
     for malloc in args.malloc:
-        upstream = bench.make("direct")
-        bench.start(upstream, malloc)
-        jobs.lay_out(bench, upstream.url(3), malloc)
-        for target in args.targets:
-            if target == "direct2":
-                continue
-            if target != "direct":
-                bench.start(bench.make(target), malloc)
-            server = bench.servers[target]
-            for version in args.versions:
-                for rw, block, file in (("randwrite", 4096, "rand"), ("randread", 4096, "rand"),
-                                        ("write", jobs.MIB, "big"), ("read", jobs.MIB, "big")):
+        for version in args.versions:
+            upstream = bench.make("direct")
+            bench.start(upstream, malloc)
+            jobs.lay_out(bench, upstream.url(3), malloc)
+            for target in [t for t in args.targets if t != "direct2"]:
+                if target != "direct":
+                    bench.start(bench.make(target), malloc)
+                server = bench.servers[target]
+                for rw, block, file in kinds:
                     job = jobs.Job("memory", rw, block, MEMORY_DEPTH, file, {})
                     jobs.fio(bench, server.url(version),
                              job.fio_args() + ["--runtime=2", "--time_based=1"],
@@ -100,8 +99,9 @@ def measure_memory(bench, args, progress):
                     rows.append({"target": target, "version": version, "malloc": malloc,
                                  "job": f"{rw}-{block // 1024}k",
                                  "peak_mib": servers.peak_kib(server.pid) / 1024})
-            progress(f"memory: {target}, malloc {malloc}: {rows[-1]['peak_mib']:.0f} MiB")
-        bench.stop()
+                progress(f"memory: {target}, v{version}, malloc {malloc}: "
+                         f"{rows[-1]['peak_mib']:.0f} MiB")
+            bench.stop()
     return rows
 
 
