@@ -6,6 +6,7 @@
  * thread of their own, and whoever waits can walk away. The job is shared by two holders (the one
  * who asked, the thread); the last one frees it. Numeric addresses with a known port need no thread.
  */
+#include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -134,7 +135,7 @@ struct ssc_locate *ssc_locate_start(const char *server, uint16_t port, bool priv
 	job->port = port;
 	job->privileged = privileged;
 	job->by_ns = ssc_clock_now_ns() + timeout_ns;
-	job->wake_fd = dup(wake_fd);
+	job->wake_fd = fcntl(wake_fd, F_DUPFD_CLOEXEC, 0);
 	atomic_store(&job->holders, 2);
 	if (port != 0 && resolve(server, port, AI_NUMERICHOST, &job->result)) {
 		job->result.ok = true;

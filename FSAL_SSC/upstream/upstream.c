@@ -77,9 +77,11 @@ void ssc_upstream_late_write_del(struct ssc_upstream_libnfs *up, struct ssc_call
 
 static bool overlaps(const struct ssc_call *a, const struct ssc_call *b)
 {
+	const uint64_t at = a->arg.io.offset, other = b->arg.io.offset;
+
+	/* Distances, since sums may wrap. */
 	return a->fh.len == b->fh.len && memcmp(a->fh.data, b->fh.data, a->fh.len) == 0 &&
-	       a->arg.io.offset < b->arg.io.offset + b->arg.io.count &&
-	       b->arg.io.offset < a->arg.io.offset + a->arg.io.count;
+	       (at <= other ? other - at < a->arg.io.count : at - other < b->arg.io.count);
 }
 
 bool ssc_upstream_write_must_wait(struct ssc_upstream_libnfs *up, struct ssc_call *call)
