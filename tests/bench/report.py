@@ -135,8 +135,8 @@ def main_table(result):
     if not rows:
         return ""
     return table(["job", "NFS", "malloc", "through", "median", "ratio to direct (min..max)",
-                  "target", "ratio by CPU", "latency us", "CPU of the re-exporting server", "CPU of the upstream",
-                  "of the client", "strangers, cores"], rows)
+                  "target", "ratio by CPU", "latency us", "CPU of the re-exporting server",
+                  "CPU of the upstream", "of the client", "strangers, cores"], rows)
 
 
 def calls_table(rows):
@@ -148,7 +148,8 @@ def calls_table(rows):
                   if row["target"] == "ssc" and row["is_judged"] else "")
         cells.append([row["job"], f"v{row['version']}", LABELS[row["target"]], str(row["ops"]),
                       f"{row['per_op']:.3f}", judged, parts])
-    return "\nUpstream calls per client operation (COMMIT not counted for READ and WRITE)\n\n" + table(
+    title = "Upstream calls per client operation (COMMIT not counted for READ and WRITE)"
+    return f"\n{title}\n\n" + table(
         ["job", "NFS", "through", "operations", "calls per operation", "target", "calls"], cells)
 
 
@@ -182,7 +183,8 @@ def listing_table(rows):
         cells.append([LABELS[row["target"]], f"v{row['version']}", str(row["entries"]),
                       f"{row['first_s']:.3f}", f"{row['again_s']:.3f}", f"{per_entry_us:.2f}",
                       f"{growth:.2f}", judged])
-    return "\nListing a large directory (through a re-export: the upstream has it cached)\n\n" + table(
+    title = "Listing a large directory (through a re-export: the upstream has it cached)"
+    return f"\n{title}\n\n" + table(
         ["through", "NFS", "entries", "first s", "again s", "us per entry", "to the smallest",
          "linear"], cells)
 
