@@ -14,7 +14,7 @@ COUNT_LIMIT_S = 300
 MEMORY_DEPTH = 64
 COUNT_FILES = 500
 COUNT_PHASES = ("create", "stat", "open", "readdir", "unlink")
-# Time per entry in the largest directory over that in the smallest.
+# CPU per entry in the largest directory over that in the smallest.
 LINEAR_RATIO_MAX = 1.5
 
 
@@ -119,7 +119,10 @@ def make_directories(bench, n_copies):
 
 
 def list_once(bench, target, version, size, copy):
-    """(first, again) seconds. Servers are fresh, since their caches hold about 100,000 files."""
+    """Seconds of the first listing and of the second, CPU of the server in the first.
+
+    Servers are fresh each time, since their caches hold about 100,000 files.
+    """
     directory = f"list.{size}.{copy}"
     arguments = [directory, str(size), "1", "readdir,readdir"]
     upstream = bench.make("direct")
@@ -131,7 +134,7 @@ def list_once(bench, target, version, size, copy):
         bench.start(server, "tuned")
         lines = jobs.run_meta(bench, server, version, arguments, "tuned")
     bench.stop()
-    return lines[0]["seconds"], lines[1]["seconds"]
+    return lines[0]["seconds"], lines[1]["seconds"], lines[0]["cpu_s"][target]
 
 
 def measure_listing(bench, args, progress):
@@ -145,9 +148,9 @@ def measure_listing(bench, args, progress):
             for size in jobs.LISTING_SIZES:
                 times = [list_once(bench, target, version, size, copy)
                          for copy in range(n_copies)]
+                first_s, again_s, cpu_s = (statistics.median(column) for column in zip(*times))
                 rows.append({"target": target, "version": version, "entries": size,
-                             "first_s": statistics.median(first for first, _ in times),
-                             "again_s": statistics.median(again for _, again in times)})
+                             "first_s": first_s, "again_s": again_s, "cpu_s": cpu_s})
                 progress(f"listing: {target} v{version} {size} entries: "
                          f"{rows[-1]['first_s']:.2f} s")
     return rows
