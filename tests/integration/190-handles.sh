@@ -48,9 +48,9 @@ check "and so over v3" c3 re verify /file 0 4096 1
 check "the second one's, too" "$CLIENT" "$(url3 re /re2)" verify /file 0 8192 2
 
 # Changes at run time: one key can, the others are refused and leave the export as it is.
-sed -i 's/Remote_Path/Upstream_Timeout_Ms = 4000; Remote_Path/' "$T/more.conf"
+sed -i 's/Remote_Path/Upstream_Timeout_Ms = 3000; Remote_Path/' "$T/more.conf"
 check "a live key" dbus_export re UpdateExport "string:$T/more.conf" 'string:EXPORT(Export_Id=12)'
-expect_log re "Upstream_Timeout_Ms is 4000 now"
+expect_log re "Upstream_Timeout_Ms is 3000 now"
 sed -i 's/Remote_Path/Connections = 3; Remote_Path/' "$T/more.conf"
 dbus_export re UpdateExport "string:$T/more.conf" 'string:EXPORT(Export_Id=12)' >/dev/null || :
 expect_log re "CRIT .*Connections cannot change .*remove the export and add it again"
