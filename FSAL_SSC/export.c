@@ -167,6 +167,17 @@ err_free:
 	return fsalstat(ERR_FSAL_INVAL, EINVAL);
 }
 
+/* The server keeps a module whose own configuration was refused, and asks it for exports again. */
+static bool is_configured(void)
+{
+	if (ssc_module.budget == NULL)
+		ssc_log_crit(
+			"export %d, FSAL SSC: the block SSC { } was refused when the module was "
+			"loaded; mend it and start the server again",
+			op_ctx->ctx_export->export_id);
+	return ssc_module.budget != NULL;
+}
+
 fsal_status_t ssc_create_export(struct fsal_module *module, void *node,
 				struct config_error_type *err_type,
 				const struct fsal_up_vector *up_ops)
@@ -174,7 +185,7 @@ fsal_status_t ssc_create_export(struct fsal_module *module, void *node,
 	struct ssc_export_config config = {0};
 	fsal_status_t status;
 
-	if (!ssc_config_load_export(node, &config, err_type))
+	if (!is_configured() || !ssc_config_load_export(node, &config, err_type))
 		status = fsalstat(ERR_FSAL_INVAL, EINVAL);
 	else if (config.inner.name != NULL)
 		status = ssc_stack_create(module, &config, err_type, up_ops);
