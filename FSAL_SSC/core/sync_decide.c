@@ -66,11 +66,6 @@ static enum ssc_err look(struct ssc_caller *caller, const struct ssc_call *call,
 	return err;
 }
 
-static bool is_same_fh(const struct ssc_fh *a, const struct ssc_fh *b)
-{
-	return a->len == b->len && a->len != 0 && memcmp(a->data, b->data, a->len) == 0;
-}
-
 static bool is_asked_mode(const struct ssc_sattr *set, const struct ssc_attrs *is, uint32_t mask)
 {
 	return !set->set_mode || (set->mode & mask) == (is->mode & mask);
@@ -174,9 +169,9 @@ static enum ssc_err compare(struct ssc_caller *caller, const struct ssc_call *ca
 	else if (call->op == SSC_OP_MKNOD)
 		*ours = is_made_node(call, is);
 	else if (call->op == SSC_OP_LINK)
-		*ours = is_same_fh(&found->res.object.fh, &call->fh);
+		*ours = ssc_sync_fh_equal(&found->res.object.fh, &call->fh);
 	else if (call->op == SSC_OP_RENAME)
-		*ours = is_same_fh(&found->res.object.fh, &call->arg.rename.object);
+		*ours = ssc_sync_fh_equal(&found->res.object.fh, &call->arg.rename.object);
 	else if (call->op == SSC_OP_SYMLINK)
 		return compare_target(caller, call, found, until_ns, ours);
 	return SSC_OK;

@@ -15,6 +15,9 @@
 /** @brief Hash of the request that @call is when it comes from @who. */
 uint64_t ssc_sync_key_hash(uint64_t who, const struct ssc_call *call) SSC_NONNULL;
 
+/** @brief Whether two handles are the same bytes. */
+bool ssc_sync_fh_equal(const struct ssc_fh *a, const struct ssc_fh *b) SSC_NONNULL;
+
 /** @brief Whether @a and @b ask for the same thing. False for idempotent calls. */
 bool ssc_sync_key_equal(const struct ssc_call *a, const struct ssc_call *b) SSC_NONNULL;
 

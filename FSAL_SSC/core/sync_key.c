@@ -19,7 +19,7 @@ uint64_t ssc_sync_key_hash(uint64_t who, const struct ssc_call *call)
 	return hash;
 }
 
-static bool is_same_fh(const struct ssc_fh *a, const struct ssc_fh *b)
+bool ssc_sync_fh_equal(const struct ssc_fh *a, const struct ssc_fh *b)
 {
 	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
@@ -86,7 +86,7 @@ static bool is_same_arg(const struct ssc_call *a, const struct ssc_call *b)
 		return is_same_make(a, b);
 	case SSC_OP_RENAME: /* arg.rename.object is what the client's request names, not part of it */
 	case SSC_OP_LINK:
-		return is_same_fh(&a->arg.rename.to_dir, &b->arg.rename.to_dir);
+		return ssc_sync_fh_equal(&a->arg.rename.to_dir, &b->arg.rename.to_dir);
 	case SSC_OP_REMOVE:
 	case SSC_OP_RMDIR:
 		return true;
@@ -109,9 +109,9 @@ static bool is_same_arg(const struct ssc_call *a, const struct ssc_call *b)
 
 bool ssc_sync_key_equal(const struct ssc_call *a, const struct ssc_call *b)
 {
-	return a->op == b->op && is_same_fh(&a->fh, &b->fh) && is_same_cred(&a->cred, &b->cred) &&
-	       is_same_text(a->name, b->name) && is_same_text(a->text, b->text) &&
-	       is_same_arg(a, b);
+	return a->op == b->op && ssc_sync_fh_equal(&a->fh, &b->fh) &&
+	       is_same_cred(&a->cred, &b->cred) && is_same_text(a->name, b->name) &&
+	       is_same_text(a->text, b->text) && is_same_arg(a, b);
 }
 
 bool ssc_sync_is_repeatable(const struct ssc_call *call)

@@ -227,7 +227,7 @@ static struct ssc_call *shadow_of(struct ssc_call_priv *p, enum ssc_err err)
 static void note_silence_locked(struct ssc_conn *conn, const struct ssc_call_priv *p)
 {
 	if (atomic_load(&conn->state) != SSC_CONN_UP ||
-	    (p->place == SSC_CALL_FLIGHT && atomic_load(&conn->is_asking)))
+	    (p->place == SSC_CALL_FLIGHT && ssc_conn_is_unheard_locked(conn)))
 		ssc_upstream_note_silence(conn->up);
 }
 
@@ -454,6 +454,7 @@ static void lost_locked(struct ssc_conn *conn, struct ssc_call *call, struct cds
 		return;
 	}
 	leave_place_locked(conn, p);
+	give_budget(conn, p); /* others have a use for the room until it is sent again */
 	p->place = SSC_CALL_READY;
 	conn->n_ready++;
 	cds_list_add(&p->link, &conn->ready); /* before what was never sent */

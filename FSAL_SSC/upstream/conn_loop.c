@@ -87,6 +87,9 @@ static void tear_down(struct ssc_conn *conn, enum ssc_conn_state next)
 	} else if (conn->fd >= 0) {
 		close(conn->fd);
 	}
+	if (conn->in_budget_queue) /* those behind us need not wait until we are back */
+		ssc_budget_leave(conn->up->cfg.budget, &conn->budget_waiter);
+	conn->in_budget_queue = false;
 	conn->fd = -1;
 	conn->broken = false;
 	conn->bad_reply = false;

@@ -207,6 +207,7 @@ struct ssc_conn {
 	uint64_t wake_by_ns;    /* when the loop thread looks again at the latest */
 	uint64_t last_rx_ns;    /* a reply to a call */
 	uint64_t last_heard_ns; /* or to a NULL call */
+	uint64_t asked_ns;      /* when the NULL call of is_asking was sent */
 	bool probe_done, probe_ok;
 	bool bad_reply; /* one that could not be decoded */
 	struct ssc_budget_waiter budget_waiter;
@@ -301,6 +302,8 @@ void ssc_conn_run_late(struct ssc_conn *conn, struct cds_list_head *late);
 void ssc_upstream_note_silence(struct ssc_upstream_libnfs *up);
 /** @brief Some reply came, or a connection came up. */
 void ssc_upstream_note_reply(struct ssc_upstream_libnfs *up);
+/** @brief Whether a NULL call was sent and ought to have been answered by now. */
+bool ssc_conn_is_unheard_locked(struct ssc_conn *conn);
 /** @brief When a NULL call is due on a connection that is up; UINT64_MAX: not for now. */
 uint64_t ssc_conn_ask_time_locked(struct ssc_conn *conn);
 /** @brief Send it, if it is due. */

@@ -8,8 +8,8 @@
  * with them the other exports. So the limit is waited out once:
  *     heard    some reply came within ASK_AFTER_NS, or nobody waits for one
  *     asking   nothing came for so long: a NULL call is sent to find out
- *     silent   a call got no answer in time while we ask, or while there is no connection: calls are
- *              answered DOWN at once
+ *     silent   a call got no answer in time, nor did the NULL call within ANSWER_WITHIN_NS, or there is
+ *              no connection: calls are answered DOWN at once
  * Any reply, and a connection that comes up, ends both. NULL calls do not count for the dead limit: a
  * server that is there may still have lost a call.
  *
@@ -25,6 +25,12 @@
  * server is asked at each call.
  */
 #define ASK_AFTER_NS (500 * SSC_NS_PER_MS)
+
+/*
+ * So long a NULL call is given. Answer limits are often a multiple of ASK_AFTER_NS, so that one is
+ * sent just when a call times out, which says nothing yet.
+ */
+#define ANSWER_WITHIN_NS (250 * SSC_NS_PER_MS)
 
 void ssc_upstream_note_silence(struct ssc_upstream_libnfs *up)
 {
@@ -55,6 +61,12 @@ static void asked_cb(struct rpc_context *rpc, int status, void *data, void *priv
 	ssc_upstream_note_reply(conn->up);
 }
 
+bool ssc_conn_is_unheard_locked(struct ssc_conn *conn)
+{
+	return atomic_load(&conn->is_asking) &&
+	       ssc_clock_now_ns() - conn->asked_ns >= ANSWER_WITHIN_NS;
+}
+
 uint64_t ssc_conn_ask_time_locked(struct ssc_conn *conn)
 {
 	struct ssc_call_priv *p;
@@ -81,6 +93,7 @@ void ssc_conn_ask_locked(struct ssc_conn *conn, uint64_t now)
 	if (now < ssc_conn_ask_time_locked(conn))
 		return;
 	atomic_store(&conn->is_asking, true);
+	conn->asked_ns = now;
 	/* Not one that a call of ours may get. */
 	rpc_set_next_xid(conn->rpc, atomic_fetch_add(&conn->up->xid, 1));
 	if (rpc_nfs3_null_async(conn->rpc, asked_cb, conn) != 0)

@@ -106,10 +106,7 @@ void nfs3_server_crash(struct nfs3_server *s)
 
 void nfs3_server_freeze(struct nfs3_server *s, bool frozen)
 {
-	pthread_mutex_lock(&s->lock);
-	s->frozen = frozen;
-	kick(s);
-	pthread_mutex_unlock(&s->lock);
+	command(s, frozen ? NFS3_CMD_FREEZE : NFS3_CMD_THAW);
 }
 
 void nfs3_server_fault(struct nfs3_server *s, const struct nfs3_fault *fault)

@@ -62,7 +62,15 @@ void nfs3_procs_fail(struct nfs3_ctx *ctx, enum nfs3_proc proc, uint32_t status)
 #define NFS3_HELD_MAX   1024
 #define NFS3_CACHE_MAX  512
 
-enum nfs3_command { NFS3_CMD_NONE, NFS3_CMD_DOWN, NFS3_CMD_UP, NFS3_CMD_CRASH, NFS3_CMD_STOP };
+enum nfs3_command {
+	NFS3_CMD_NONE,
+	NFS3_CMD_DOWN,
+	NFS3_CMD_UP,
+	NFS3_CMD_CRASH,
+	NFS3_CMD_FREEZE,
+	NFS3_CMD_THAW,
+	NFS3_CMD_STOP
+};
 
 struct nfs3_bytes {
 	uint8_t *data;

@@ -429,6 +429,8 @@ static void obey(struct nfs3_server *s)
 		nfs3_tree_crash(&s->tree);
 		s->verifier += 0x9e3779b97f4a7c15ull;
 	}
+	if (s->command == NFS3_CMD_FREEZE || s->command == NFS3_CMD_THAW)
+		s->frozen = s->command == NFS3_CMD_FREEZE;
 	if ((s->command == NFS3_CMD_UP || s->command == NFS3_CMD_CRASH) && s->listener < 0)
 		open_listener(s);
 }

@@ -151,6 +151,18 @@ START_TEST(a_retry_that_waits_gets_the_outcome)
 }
 END_TEST
 
+START_TEST(a_retry_does_not_wait_for_a_silent_upstream)
+{
+	push(SSC_OP_MKDIR, FAKE_LATE, SSC_OK);
+	ck_assert_int_eq(mkdir_as(1, "d"), SSC_E_TIMEDOUT);
+	fake_upstream_set_silent(fake, true);
+	ck_assert_int_eq(mkdir_as(1, "d"), SSC_E_TIMEDOUT); /* the clock stands */
+	ck_assert_uint_eq(fake_upstream_n_calls(fake, SSC_OP_N), 1);
+	fake_upstream_release(fake, 0);
+	ck_assert_int_eq(mkdir_as(1, "d"), SSC_OK); /* what is known is taken all the same */
+}
+END_TEST
+
 START_TEST(a_held_call_is_kept_when_it_times_out)
 {
 	struct runner r;
@@ -424,6 +436,7 @@ int main(void)
 	tcase_add_test(joins, an_outcome_is_taken_once);
 	tcase_add_test(joins, a_retry_waits_up_to_its_own_limit);
 	tcase_add_test(joins, a_retry_that_waits_gets_the_outcome);
+	tcase_add_test(joins, a_retry_does_not_wait_for_a_silent_upstream);
 	tcase_add_test(joins, a_held_call_is_kept_when_it_times_out);
 	tcase_add_test(joins, twins_of_a_retry_get_one_outcome_between_them);
 	tcase_add_loop_test(cuts, a_retry_that_cuts_off_waits_and_is_sent_anew, 0, 2);

@@ -3,7 +3,8 @@
  * check_upstream.c - every operation of the upstream on libnfs, against a server in memory.
  *
  * Beside it: check_upstream_mount.c (first contact), _share.c (callers and connections), _faults.c
- * (broken connections, wrong replies), _late.c (deadlines), _limits.c (servers away, bounds, stop).
+ * (broken connections, wrong replies), _late.c (deadlines), _limits.c (servers away or silent, stop),
+ * _budget.c (data in flight).
  */
 #include "upstream_unit.h"
 

@@ -35,6 +35,7 @@ static void expect_file(size_t offset, char c)
 	ck_assert_int_eq(content[offset], c);
 }
 
+/* Submit @a, which a fault holds, and let it time out. */
 static void timed_out(struct asked *a, uint64_t ns)
 {
 	uint64_t start = ssc_clock_now_ns();
@@ -43,6 +44,7 @@ static void timed_out(struct asked *a, uint64_t ns)
 	ck_assert_int_eq(wait_done(a), SSC_E_TIMEDOUT);
 	ck_assert_uint_ge(a->done_ns, a->call->answer_by_ns);
 	ck_assert_uint_lt(a->done_ns, start + ns + SLACK);
+	wait_held(1);
 }
 
 static const enum nfs3_fault_kind holds[] = {NFS3_HOLD, NFS3_HOLD_EXECUTED, NFS3_HOLD_HALF};
@@ -134,6 +136,7 @@ START_TEST(a_deadline_in_the_past_is_kept_at_once)
 	submit(a);
 	err = wait_done(a);
 	ck_assert(err == SSC_E_TIMEDOUT || err == SSC_E_DOWN);
+	wait_held(err == SSC_E_TIMEDOUT);
 	nfs3_server_release(server);
 	if (err == SSC_E_TIMEDOUT)
 		ck_assert_int_eq(wait_late(a), SSC_OK);
@@ -158,6 +161,7 @@ START_TEST(each_call_has_its_own_deadline)
 		ck_assert_int_eq(wait_done(a[i]), SSC_E_TIMEDOUT);
 		ck_assert_uint_ge(a[i]->done_ns, a[i]->call->answer_by_ns);
 	}
+	wait_held(N);
 	nfs3_server_release(server);
 	for (i = 0; i < N; i++) {
 		ck_assert_int_eq(wait_late(a[i]), SSC_OK);
@@ -194,7 +198,8 @@ START_TEST(a_silent_connection_is_given_up_at_the_dead_limit)
 	kept = ask(SSC_OP_MKDIR, "e");
 	fault_times(NFS3_MKDIR, NFS3_HOLD, 2);
 	submit(kept);
-	timed_out(lost, 100 * MS);
+	submit_for(lost, 100 * MS);
+	ck_assert_int_eq(wait_done(lost), SSC_E_TIMEDOUT);
 	ck_assert_int_eq(wait_late(lost), SSC_E_CONN);
 	ck_assert_int_eq(wait_done(kept), SSC_OK); /* on the next connection */
 	ck_assert(kept->call->retried);
@@ -223,6 +228,7 @@ START_TEST(a_write_waits_for_a_late_one_in_its_range)
 
 	fault(NFS3_WRITE, NFS3_HOLD);
 	timed_out(late, 100 * MS);
+	round_trip();
 	submit(next);
 	round_trip();
 	ck_assert_uint_eq(nfs3_server_n_calls(server, NFS3_WRITE), ranges[_i].waits ? 1 : 2);
@@ -246,6 +252,7 @@ START_TEST(other_files_do_not_wait_for_a_late_write)
 	nfs3_server_poke(server, "g", "", 0);
 	fault(NFS3_WRITE, NFS3_HOLD);
 	timed_out(late, 100 * MS);
+	round_trip();
 	other = ask_write(0, 1);
 	other->call->fh = fh_of("g");
 	ck_assert_int_eq(run_and_forget(other), SSC_OK);
@@ -262,6 +269,7 @@ START_TEST(a_write_that_waits_keeps_its_deadline)
 
 	fault(NFS3_WRITE, NFS3_HOLD);
 	timed_out(late, 100 * MS);
+	round_trip();
 	submit_for(next, 100 * MS);
 	ck_assert_int_eq(wait_done(next), SSC_E_DOWN); /* never sent */
 	nfs3_server_release(server);
@@ -280,6 +288,7 @@ START_TEST(a_late_write_is_never_sent_again)
 
 	fault(NFS3_WRITE, NFS3_HOLD);
 	timed_out(late, 100 * MS);
+	round_trip();
 	submit(next);
 	round_trip();
 	nfs3_server_crash(server);
@@ -304,6 +313,7 @@ START_TEST(a_write_waits_on_any_connection)
 	next = ask_write(0, 1);
 	fault(NFS3_WRITE, NFS3_HOLD);
 	timed_out(late, 100 * MS);
+	round_trip();
 	submit(next);
 	round_trip();
 	ck_assert(!is_done(next));
@@ -335,6 +345,7 @@ START_TEST(replies_at_the_deadline_end_each_call_once)
 		}
 		while (!is_done(a[unit_random(&random) % N]))
 			round_trip();
+		round_trip(); /* so that all that were sent are held now */
 		nfs3_server_release(server);
 		for (i = 0; i < N; i++) {
 			enum ssc_err err = wait_done(a[i]);

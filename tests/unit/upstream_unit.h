@@ -217,10 +217,19 @@ static inline enum ssc_err run_and_forget(struct asked *a)
 	return err;
 }
 
-/* A round trip: what was sent before it has arrived by then, on the one connection there is. */
+/*
+ * A round trip: what was sent before it has arrived by then, on the one connection there is. After a
+ * call that timed out the upstream answers DOWN for a moment, until it sees that the server is there.
+ */
 static inline void round_trip(void)
 {
-	ck_assert_int_eq(run_and_forget(ask(SSC_OP_GETATTR, NULL)), SSC_OK);
+	uint64_t by = ssc_clock_now_ns() + 20 * SSC_NS_PER_S;
+	enum ssc_err err;
+
+	do {
+		err = run_and_forget(ask(SSC_OP_GETATTR, NULL));
+	} while (err == SSC_E_DOWN && ssc_clock_now_ns() < by);
+	ck_assert_int_eq(err, SSC_OK);
 }
 
 static inline void fault(enum nfs3_proc proc, enum nfs3_fault_kind kind)
@@ -269,6 +278,36 @@ static inline struct ssc_fh fh_of(const char *name)
 	fh = a->call->res.object.fh;
 	forget(a);
 	return fh;
+}
+
+/* A call may have timed out here before the server read it: until it holds @n. */
+static inline void wait_held(unsigned int n)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	uint64_t by = ssc_clock_now_ns() + 20 * SSC_NS_PER_S;
+
+	while (nfs3_server_n_held(server) < n && ssc_clock_now_ns() < by)
+		nanosleep(&pause, NULL);
+	ck_assert_uint_eq(nfs3_server_n_held(server), n);
+}
+
+/* After the server went down: until that is known here. Before, a call may still be sent. */
+static inline void wait_away(void)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	uint64_t by = ssc_clock_now_ns() + 20 * SSC_NS_PER_S;
+
+	while (stats().up && ssc_clock_now_ns() < by)
+		nanosleep(&pause, NULL);
+	ck_assert(!stats().up);
+}
+
+static inline void stop_in_time(void)
+{
+	uint64_t start = ssc_clock_now_ns();
+
+	up->ops->stop(up);
+	ck_assert_uint_lt(ssc_clock_now_ns() - start, 2 * SSC_NS_PER_S);
 }
 
 static inline TCase *add_case(Suite *suite, const char *name, void (*setup)(void))
