@@ -227,6 +227,9 @@ enum ssc_err ssc_run_fill_name(struct ssc_call *call, const struct ssc_fh *other
 /** @brief Fill in whom a call is made for: the request's mapped identity. */
 void ssc_run_cred(struct ssc_cred *cred);
 
+/** @brief Tells clients apart by their address: a retry may come from another port. */
+uint64_t ssc_run_who(void);
+
 /** @brief The handle that the upstream knows @h by; blocks for a root that is not known. */
 enum ssc_err ssc_run_fh(struct ssc_export *exp, struct ssc_handle *h, const struct ssc_fh *stale,
 			struct ssc_fh *fh);

@@ -109,16 +109,80 @@ static fsal_status_t give(struct ssc_export *exp, enum ssc_err err, struct ssc_h
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
+/* What was removed meanwhile: good for nothing but to be removed once more. */
+static void make_attrs_up(struct ssc_export *exp, const struct ssc_before *before,
+			  struct ssc_attrs *attrs)
+{
+	struct ssc_cred cred;
+
+	ssc_run_cred(&cred);
+	*attrs = (struct ssc_attrs){
+		.type = before->is_dir ? SSC_FT_DIR : SSC_FT_REG,
+		.nlink = 1,
+		.uid = cred.uid,
+		.gid = cred.gid,
+		.fsid = exp->path_hash,
+		.fileid = ssc_base_hash(before->object.data, before->object.len, 0),
+	};
+}
+
+/* The object that had the name, when the upstream says that nothing has it. */
+static enum ssc_err object_before(struct ssc_export *exp, const struct ssc_before *before,
+				  struct ssc_handle **found, struct ssc_attrs *attrs)
+{
+	enum ssc_err err;
+
+	if (before->is_pending)
+		return SSC_E_JUKEBOX;
+	if (before->object.len == 0)
+		return SSC_E_NOENT;
+	err = ssc_run_getattr(exp, &before->object, attrs);
+	if (err == SSC_E_STALE) {
+		make_attrs_up(exp, before, attrs);
+		err = SSC_OK;
+	}
+	if (err == SSC_OK)
+		*found = ssc_handle_new(exp, &before->object, attrs);
+	return err;
+}
+
+/*
+ * The server above looks names up before it removes, moves or creates them; so a client that was
+ * told to come back from that may find its own work here. It is shown the name as it was before, and
+ * learns the outcome from the call that follows (sync_call.h).
+ */
+static enum ssc_err as_before(struct ssc_export *exp, struct ssc_handle *dir, const char *name,
+			      enum ssc_err err, struct ssc_handle **found, struct ssc_attrs *attrs)
+{
+	struct ssc_before before;
+	struct ssc_fh fh;
+
+	if ((err != SSC_OK && err != SSC_E_NOENT) || ssc_run_fh(exp, dir, NULL, &fh) != SSC_OK)
+		return err;
+	before = ssc_caller_before(exp->caller, ssc_run_who(), &fh, name);
+	if (err == SSC_E_NOENT && before.what == SSC_BEFORE_OBJECT)
+		return object_before(exp, &before, found, attrs);
+	if (err == SSC_OK && before.what == SSC_BEFORE_ABSENT) {
+		ssc_handle_free(*found);
+		*found = NULL;
+		return before.is_pending ? SSC_E_JUKEBOX : SSC_E_NOENT;
+	}
+	return err;
+}
+
 static fsal_status_t namespace_lookup(struct fsal_obj_handle *dir, const char *name,
 				      struct fsal_obj_handle **obj, struct fsal_attrlist *attrs_out)
 {
 	struct ssc_export *exp = ssc_export_now();
+	struct ssc_handle *h = ssc_handle_of(dir);
 	struct ssc_handle *found = NULL;
 	struct ssc_attrs attrs;
 	enum ssc_err err = SSC_E_NOTDIR;
 
-	if (is_dir(dir))
-		err = ssc_namespace_lookup(exp, ssc_handle_of(dir), name, &found, &attrs);
+	if (is_dir(dir)) {
+		err = ssc_namespace_lookup(exp, h, name, &found, &attrs);
+		err = as_before(exp, h, name, err, &found, &attrs);
+	}
 	return give(exp, err, found, &attrs, obj, attrs_out);
 }
 
@@ -275,6 +339,13 @@ static fsal_status_t namespace_link(struct fsal_obj_handle *obj, struct fsal_obj
 	return ssc_fsal_status(err);
 }
 
+/* Whom a name stands for, to recognize it after a lost reply. */
+static void note_object(struct ssc_call *call, const struct ssc_handle *object)
+{
+	if (ssc_key_form(object->key.data) == SSC_KEY_OBJECT)
+		ssc_key_fh(object->key.data, object->key.len, &call->arg.rename.object);
+}
+
 struct rename_args {
 	const char *from;
 	const char *to;
@@ -287,8 +358,7 @@ static enum ssc_err fill_rename(struct ssc_call *call, const struct ssc_fh *othe
 	enum ssc_err err = ssc_call_set_name(call, args->from);
 
 	call->arg.rename.to_dir = *other;
-	if (ssc_key_form(args->object->key.data) == SSC_KEY_OBJECT)
-		ssc_key_fh(args->object->key.data, args->object->key.len, &call->arg.rename.object);
+	note_object(call, args->object);
 	return err == SSC_OK ? ssc_call_set_text(call, args->to) : err;
 }
 
@@ -315,15 +385,30 @@ static fsal_status_t namespace_rename(struct fsal_obj_handle *obj, struct fsal_o
 	return ssc_fsal_status(err);
 }
 
+struct unlink_args {
+	const char *name;
+	const struct ssc_handle *object;
+};
+
+static enum ssc_err fill_unlink(struct ssc_call *call, const struct ssc_fh *other, const void *arg)
+{
+	const struct unlink_args *args = arg;
+
+	(void)other;
+	note_object(call, args->object);
+	return ssc_call_set_name(call, args->name);
+}
+
 static fsal_status_t namespace_unlink(struct fsal_obj_handle *dir, struct fsal_obj_handle *obj,
 				      const char *name)
 {
+	struct unlink_args args = {.name = name, .object = ssc_handle_of(obj)};
 	struct ssc_run run = {
 		.exp = ssc_export_now(),
 		.h = ssc_handle_of(dir),
 		.op = is_dir(obj) ? SSC_OP_RMDIR : SSC_OP_REMOVE,
-		.fill = ssc_run_fill_name,
-		.arg = name,
+		.fill = fill_unlink,
+		.arg = &args,
 	};
 	struct ssc_call *call;
 	enum ssc_err err = ssc_run(&run, &call);

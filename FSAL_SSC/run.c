@@ -24,8 +24,7 @@ void ssc_run_cred(struct ssc_cred *cred)
 		cred->groups[i] = creds->caller_garray[i];
 }
 
-/* Tells clients apart by their address: a retry may come from another port. */
-static uint64_t who(void)
+uint64_t ssc_run_who(void)
 {
 	const struct sockaddr_storage *addr = op_ctx->caller_addr;
 
@@ -107,7 +106,7 @@ static enum ssc_err attempt(const struct ssc_run *run, struct attempt *a, struct
 			return err;
 	}
 	ticket = ssc_kept_ticket(&run->h->kept);
-	err = ssc_caller_run(run->exp->caller, who(), out);
+	err = ssc_caller_run(run->exp->caller, ssc_run_who(), out);
 	keep_attrs(run, ticket, err, *out, *out != call);
 	return err;
 }
@@ -142,7 +141,7 @@ enum ssc_err ssc_run_getattr(struct ssc_export *exp, const struct ssc_fh *fh,
 
 	call->fh = *fh;
 	ssc_run_cred(&call->cred);
-	err = ssc_caller_run(exp->caller, who(), &call);
+	err = ssc_caller_run(exp->caller, ssc_run_who(), &call);
 	if (err == SSC_OK)
 		*attrs = call->attrs;
 	ssc_call_put(call);

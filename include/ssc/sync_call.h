@@ -69,6 +69,29 @@ void ssc_caller_set_timeout(struct ssc_caller *caller, uint64_t timeout_ns) SSC_
 enum ssc_err ssc_caller_run(struct ssc_caller *caller, uint64_t who,
 			    struct ssc_call **callp) SSC_NONNULL;
 
+/* What a name was before a call whose outcome its client has not heard. */
+struct ssc_before {
+	enum {
+		SSC_BEFORE_SAME,   /* there is no such call */
+		SSC_BEFORE_ABSENT, /* it makes the name (CREATE) */
+		SSC_BEFORE_OBJECT  /* it takes the name from object (REMOVE, RMDIR, RENAME) */
+	} what;
+	bool is_pending;      /* it is not over: the name may change any moment */
+	bool is_dir;          /* it is an RMDIR */
+	struct ssc_fh object; /* rename.object of the call, len 0 when it was not given */
+};
+
+/**
+ * @brief What @name in @dir was before a call for which @who was told to come back.
+ *
+ * The host looks a name up before it removes, moves or creates it. So must the retry of such a call,
+ * which finds the name as the first sending left it, and would fail before it comes here to take
+ * that one's outcome. While the call is not over for its client, the state before it is as good an
+ * answer to that client as the one after; for half a minute, in case that it was given up.
+ */
+struct ssc_before ssc_caller_before(struct ssc_caller *caller, uint64_t who,
+				    const struct ssc_fh *dir, const char *name) SSC_NONNULL;
+
 /** @brief Number of entries in the join table, for tests and figures. */
 size_t ssc_caller_n_late(struct ssc_caller *caller) SSC_NONNULL;
 

@@ -107,9 +107,9 @@ struct ssc_call {
 		struct {
 			struct ssc_fh
 				to_dir; /* RENAME: target directory; LINK: directory of the new name */
-			struct ssc_fh
-				object; /* RENAME: what is renamed if known (len 0: not); tells a
-						 retry's NOENT from another's. Not sent. */
+			struct ssc_fh object; /* RENAME, REMOVE, RMDIR: what is meant, if known (len
+						 0: not); tells a retry's NOENT from another's.
+						 Not sent. */
 		} rename; /* RENAME: name -> text in to_dir; LINK: fh gets the name `name` in to_dir */
 		struct {
 			uint64_t cookie;
