@@ -27,6 +27,9 @@
 /* Two minutes: a Linux client repeats a delayed request within seconds, at most 15 s apart. */
 #define LATE_KEEP_NS (120 * SSC_NS_PER_S)
 
+/* Twice the longest pause that a Linux client makes: see ssc_caller_before. */
+#define BEFORE_KEEP_NS (30 * SSC_NS_PER_S)
+
 /* Entries of about 1 KiB with their calls: at most 4 MiB per export. */
 #define LATE_MAX  4096
 
@@ -429,6 +432,67 @@ enum ssc_err ssc_caller_run(struct ssc_caller *caller, uint64_t who, struct ssc_
 	if (must_remember(*callp, err, r.maybe_repeat))
 		remember_unknown(caller, &r, *callp);
 	return err;
+}
+
+/* ---- the state before ---- */
+
+static bool changes_name(const struct ssc_call *call, const struct ssc_fh *dir, const char *name)
+{
+	switch (call->op) {
+	case SSC_OP_CREATE:
+	case SSC_OP_REMOVE:
+	case SSC_OP_RMDIR:
+	case SSC_OP_RENAME:
+		return ssc_sync_fh_equal(&call->fh, dir) && strcmp(call->name, name) == 0;
+	default:
+		return false;
+	}
+}
+
+static bool may_have_changed(const struct flight *f)
+{
+	return f->state == FLIGHT_PENDING ||
+	       (f->state == FLIGHT_FINISHED && (f->err == SSC_OK || is_unknown(f->err)) &&
+		ssc_clock_now_ns() - f->finished_ns < BEFORE_KEEP_NS);
+}
+
+static struct flight *find_change_locked(struct ssc_caller *caller, uint64_t who,
+					 const struct ssc_fh *dir, const char *name)
+{
+	struct flight *f;
+
+	if (caller->n_late == 0)
+		return NULL;
+	for (size_t i = 0; i < N_BUCKETS; i++) {
+		LIST_FOREACH(f, &caller->bucket[i], in_bucket)
+		{
+			if (f->who == who && may_have_changed(f) &&
+			    changes_name(f->call, dir, name))
+				return f;
+		}
+	}
+	return NULL;
+}
+
+struct ssc_before ssc_caller_before(struct ssc_caller *caller, uint64_t who,
+				    const struct ssc_fh *dir, const char *name)
+{
+	struct ssc_before before = {.what = SSC_BEFORE_SAME};
+	const struct flight *f;
+
+	pthread_mutex_lock(&caller->lock);
+	f = find_change_locked(caller, who, dir, name);
+	if (f != NULL) {
+		before.is_pending = f->state == FLIGHT_PENDING;
+		before.what = SSC_BEFORE_ABSENT;
+	}
+	if (f != NULL && f->call->op != SSC_OP_CREATE) {
+		before.what = SSC_BEFORE_OBJECT;
+		before.is_dir = f->call->op == SSC_OP_RMDIR;
+		before.object = f->call->arg.rename.object;
+	}
+	pthread_mutex_unlock(&caller->lock);
+	return before;
 }
 
 /* ---- the caller ---- */
