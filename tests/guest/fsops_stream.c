@@ -2,8 +2,8 @@
 /*
  * fsops_stream.c - steady reads and writes for tests that stop or kill a server meanwhile.
  *
- * write and read go on for a time, each block slowed down a little, and print how long the longest
- * call took: a test can see that its fault was felt. unstable writes data that the server need not
+ * write and read go on for a time, each block slowed down a little. They say "running" after the first
+ * block, and in the end how long the longest call took: a test can see that its fault was felt. unstable writes data that the server need not
  * have on its disk, waits for a word from outside, and only then asks for it to be made stable.
  */
 #define _GNU_SOURCE
@@ -28,10 +28,14 @@ static uint8_t *block_new(void)
 	return buf;
 }
 
-static void keep_longest(uint64_t *longest, uint64_t start)
+static void keep_longest(uint64_t *longest, uint64_t start, uint64_t at)
 {
 	uint64_t ms = now_ms() - start;
 
+	if (at == 0) {
+		printf("running\n");
+		fflush(stdout);
+	}
 	if (ms > *longest)
 		*longest = ms;
 }
@@ -52,7 +56,7 @@ void stream_write(char **argv)
 		xpwrite(fd, buf, BLOCK_BYTES, (off_t)at);
 		if (at / BLOCK_BYTES % 16 == 15)
 			need(fdatasync(fd) == 0, "fdatasync at %llu", (unsigned long long)at);
-		keep_longest(&longest, start);
+		keep_longest(&longest, start, at);
 		usleep(PAUSE_US);
 	}
 	need(fsync(fd) == 0, "fsync of %llu bytes", (unsigned long long)at);
@@ -85,7 +89,7 @@ void stream_read(char **argv)
 			uint64_t start = now_ms();
 
 			check_block(fd, buf, seed, at);
-			keep_longest(&longest, start);
+			keep_longest(&longest, start, at);
 			blocks++;
 			usleep(PAUSE_US);
 		}

@@ -18,7 +18,12 @@ start_jobs() {
 		job "$phase write v$v" "fsops stream-write /m$v/write$v-$phase $v 0 $seconds"
 		job "$phase names v$v" "fsops ops /m$v/ops$v-$phase $((v + ${#phase})) 200 $seconds"
 	done
+	for v in 3 4; do
+		check "$phase: v$v jobs are running" wait_for 30 are_running "$phase" $v
+	done
 }
+
+are_running() { grep -q running "$T/job-$1 read v$2" && grep -q running "$T/job-$1 write v$2"; }
 
 job() {
 	gx 1 "$2" >"$T/job-$1" 2>&1 &
@@ -66,7 +71,7 @@ check "the guest mounts by v3 and v4.1" gx 1 \
 	"fsops stream-write /m3/read3 5 $KIB 0 && fsops stream-write /m4/read4 5 $KIB 0 && sync"
 
 start_jobs kill 14
-sleep 3
+sleep 2
 kill9 "$victim"
 sleep 3
 start "$victim"
@@ -76,8 +81,8 @@ sleep 1
 start "$victim"
 end_jobs kill 2500
 
-start_jobs stop 4
-sleep 2
+start_jobs stop 6
+sleep 1
 sigstop "$victim"
 sleep 15
 sigcont "$victim"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 #
 # run.sh [NAME...] - all tests with real Linux kernels as clients, or those whose name is given, some
-# at a time: 6.1-a and 6.1-b (v4.1; v3, v4.0 and v4.2), 6.12 (v3 and v4.1), outage, loss, knfsd.
+# at a time: 6.1-a and 6.1-b (v4.1; v3, v4.0 and v4.2), 6.12 (v3 and v4.1), outage, late, loss, knfsd.
 # Prints each check as "ok - ..." or "not ok - ...", and fails when one failed. Their output in full,
 # with the servers' last log lines, is in build/guest/log. Needs root, and what ./run build makes.
 
@@ -19,6 +19,7 @@ run_one() {
 	6.12) SSC_GUEST_MANY=1000 "$here/torture.sh" 6.12 3 4.1 ;;
 	loss) "$here/loss.sh" ;;
 	knfsd) "$here/knfsd.sh" ;;
+	late) "$here/late.sh" ;;
 	*)
 		echo "run.sh: there is no test $1" >&2
 		return 2
@@ -30,7 +31,7 @@ run_one() {
 	echo "run.sh: guests need a network namespace; run it as root" >&2
 	exit 2
 }
-[ $# -gt 0 ] || set -- 6.1-b 6.1-a outage 6.12 knfsd loss
+[ $# -gt 0 ] || set -- 6.1-b 6.1-a outage late 6.12 knfsd loss
 "$here/prep.sh"
 mkdir -p "$out/log"
 rc=0 pids=()
