@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * calls.c - from struct ssc_call to a libnfs request, one small function per NFSv3 procedure.
+ * calls.c - from struct ssc_call to a request, one small function per NFSv3 procedure.
  *
- * libnfs copies everything into the request, WRITE's data too, before the function returns; nothing
- * of the call is borrowed afterwards. Threads: the holder of conn.lock. Source: RFC 1813 3.3.
+ * libnfs' encoders write the arguments; everything is sent or copied before the function returns, so
+ * nothing of the call is borrowed afterwards. Threads: the holder of conn.lock. Source: RFC 1813 3.3.
  */
-#include <stdlib.h>
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "internal.h"
@@ -44,136 +44,105 @@ static void sattr_arg(const struct ssc_sattr *set, sattr3 *out)
 	out->mtime.set_mtime_u.mtime = time_arg(set->mtime);
 }
 
-/*
- * libnfs only frames the reply: ssc_reply_decode takes the results apart. Its own decoders trust the
- * lengths they find (see replies.c).
- */
-static uint32_t keep_bytes(ZDR *zdr, void *out, ...)
+/* One call on its way into the wire. */
+struct out {
+	struct ssc_wire *wire;
+	uint32_t xid;
+	const struct ssc_call *call;
+	size_t bytes; /* of data behind the arguments */
+};
+
+static enum ssc_err send_call(const struct out *o, uint32_t procedure, zdrproc_t encode, void *args)
 {
-	struct ssc_reply_bytes *reply = out;
+	const struct ssc_wire_procedure proc = {NFS_PROGRAM, NFS_V3, procedure};
+	const struct ssc_call *call = o->call;
+	uint8_t buf[SSC_WIRE_CALL_MAX];
+	size_t len = ssc_wire_header(buf, o->xid, &proc, &call->cred);
+	ZDR zdr;
 
-	if (zdr->pos < 0 || zdr->pos > zdr->size)
-		return 0;
-	reply->bytes = zdr->buf + zdr->pos;
-	reply->len = (size_t)(zdr->size - zdr->pos);
-	return 1;
-}
+	libnfs_zdrmem_create(&zdr, (char *)buf + len, sizeof(buf) - len, ZDR_ENCODE);
+	if (encode && !encode(&zdr, args))
+		return SSC_E_SERVERFAULT;
+	len += (size_t)zdr.pos;
+	if (o->bytes > 0) { /* the last word encoded is the length of no data */
+		const uint32_t n = htonl((uint32_t)o->bytes);
 
-/*
- * The argument stream of a request made by rpc_allocate_pdu2. struct rpc_pdu is private; its ZDR
- * lies behind a pointer, the xid and padding in 4.0.0. ssc_calls_check_libnfs verifies that.
- */
-static ZDR *pdu_zdr(struct rpc_pdu *pdu)
-{
-	return (ZDR *)((char *)pdu + 16);
-}
-
-int ssc_calls_send(struct rpc_context *rpc, const struct ssc_procedure *proc, rpc_cb cb,
-		   void *private_data, void *args, size_t more)
-{
-	struct rpc_pdu *pdu =
-		rpc_allocate_pdu2(rpc, proc->program, proc->version, proc->number, cb, private_data,
-				  keep_bytes, sizeof(struct ssc_reply_bytes), more);
-
-	if (!pdu)
-		return -1;
-	if ((proc->encode && !proc->encode(pdu_zdr(pdu), args)) || rpc_queue_pdu(rpc, pdu) != 0) {
-		rpc_free_pdu(rpc, pdu);
-		return -1;
+		memcpy(buf + len - sizeof(n), &n, sizeof(n));
 	}
-	return 0;
+	return ssc_wire_send(o->wire, buf, len, call->arg.io.iov,
+			     o->bytes > 0 ? call->arg.io.n_iov : 0, o->bytes, true);
 }
 
-static int send_call(struct rpc_context *rpc, struct ssc_call *call, int procedure,
-		     zdrproc_t encode, void *args, size_t more)
+static enum ssc_err issue_null(const struct out *o)
 {
-	const struct ssc_procedure proc = {NFS_PROGRAM, NFS_V3, procedure, encode};
-
-	return ssc_calls_send(rpc, &proc, ssc_reply_cb, call, args, more);
+	return send_call(o, NFS3_NULL, NULL, NULL);
 }
 
-static int issue_null(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_getattr(const struct out *o)
 {
-	return send_call(rpc, call, NFS3_NULL, NULL, NULL, 0);
-}
-
-static int issue_getattr(struct rpc_context *rpc, struct ssc_call *call)
-{
+	const struct ssc_call *call = o->call;
 	GETATTR3args args = {.object = fh_arg(&call->fh)};
 
-	return send_call(rpc, call, NFS3_GETATTR, (zdrproc_t)zdr_GETATTR3args, &args, 0);
+	return send_call(o, NFS3_GETATTR, (zdrproc_t)zdr_GETATTR3args, &args);
 }
 
-static int issue_setattr(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_setattr(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	SETATTR3args args = {.object = fh_arg(&call->fh)};
 
 	sattr_arg(&call->arg.setattr.set, &args.new_attributes);
-	return send_call(rpc, call, NFS3_SETATTR, (zdrproc_t)zdr_SETATTR3args, &args, 0);
+	return send_call(o, NFS3_SETATTR, (zdrproc_t)zdr_SETATTR3args, &args);
 }
 
-static int issue_lookup(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_lookup(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	LOOKUP3args args = {.what = dir_arg(call)};
 
-	return send_call(rpc, call, NFS3_LOOKUP, (zdrproc_t)zdr_LOOKUP3args, &args, 0);
+	return send_call(o, NFS3_LOOKUP, (zdrproc_t)zdr_LOOKUP3args, &args);
 }
 
-static int issue_readlink(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_readlink(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	READLINK3args args = {.symlink = fh_arg(&call->fh)};
 
-	return send_call(rpc, call, NFS3_READLINK, (zdrproc_t)zdr_READLINK3args, &args, 0);
+	return send_call(o, NFS3_READLINK, (zdrproc_t)zdr_READLINK3args, &args);
 }
 
-static int issue_read(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_read(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	READ3args args = {
 		.file = fh_arg(&call->fh),
 		.offset = call->arg.io.offset,
 		.count = call->arg.io.count,
 	};
 
-	return send_call(rpc, call, NFS3_READ, (zdrproc_t)zdr_READ3args, &args, 0);
+	return send_call(o, NFS3_READ, (zdrproc_t)zdr_READ3args, &args);
 }
 
-/* One buffer is the rule; several are joined first, since libnfs takes one. */
-static int issue_write(struct rpc_context *rpc, struct ssc_call *call)
+/* The arguments end in data of no length: the wire sends it from where it lies. */
+static enum ssc_err issue_write(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
+	struct out with_data = *o;
 	WRITE3args args = {
 		.file = fh_arg(&call->fh),
 		.offset = call->arg.io.offset,
 		.count = call->arg.io.count,
 		.stable = (stable_how)call->arg.io.stable,
-		.data = {.data_len = call->arg.io.count},
+		.data = {.data_len = 0, .data_val = ""},
 	};
-	char *joined = NULL;
-	size_t at = 0;
-	int rc;
 
-	if (call->arg.io.n_iov == 1) {
-		args.data.data_val = call->arg.io.iov[0].iov_base;
-	} else {
-		joined = malloc(call->arg.io.count ? call->arg.io.count : 1);
-		if (!joined)
-			return -1;
-		for (int i = 0; i < call->arg.io.n_iov && at < call->arg.io.count; i++) {
-			size_t n = call->arg.io.iov[i].iov_len;
-
-			if (n > call->arg.io.count - at)
-				n = call->arg.io.count - at;
-			memcpy(joined + at, call->arg.io.iov[i].iov_base, n);
-			at += n;
-		}
-		args.data.data_val = joined;
-	}
-	rc = send_call(rpc, call, NFS3_WRITE, (zdrproc_t)zdr_WRITE3args, &args, call->arg.io.count);
-	free(joined);
-	return rc;
+	with_data.bytes = call->arg.io.count;
+	return send_call(&with_data, NFS3_WRITE, (zdrproc_t)zdr_WRITE3args, &args);
 }
 
-static int issue_create(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_create(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	CREATE3args args = {.where = dir_arg(call)};
 
 	args.how.mode = (createmode3)call->arg.create.how;
@@ -188,29 +157,31 @@ static int issue_create(struct rpc_context *rpc, struct ssc_call *call)
 		memcpy(args.how.createhow3_u.verf, call->arg.create.verf, SSC_VERF_BYTES);
 		break;
 	}
-	return send_call(rpc, call, NFS3_CREATE, (zdrproc_t)zdr_CREATE3args, &args, 0);
+	return send_call(o, NFS3_CREATE, (zdrproc_t)zdr_CREATE3args, &args);
 }
 
-static int issue_mkdir(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_mkdir(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	MKDIR3args args = {.where = dir_arg(call)};
 
 	sattr_arg(&call->arg.make.set, &args.attributes);
-	return send_call(rpc, call, NFS3_MKDIR, (zdrproc_t)zdr_MKDIR3args, &args, 0);
+	return send_call(o, NFS3_MKDIR, (zdrproc_t)zdr_MKDIR3args, &args);
 }
 
-static int issue_symlink(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_symlink(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	SYMLINK3args args = {.where = dir_arg(call)};
 
 	sattr_arg(&call->arg.make.set, &args.symlink.symlink_attributes);
 	args.symlink.symlink_data = call->text;
-	return send_call(rpc, call, NFS3_SYMLINK, (zdrproc_t)zdr_SYMLINK3args, &args,
-			 strlen(call->text));
+	return send_call(o, NFS3_SYMLINK, (zdrproc_t)zdr_SYMLINK3args, &args);
 }
 
-static int issue_mknod(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_mknod(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	MKNOD3args args = {.where = dir_arg(call)};
 	sattr3 set;
 	specdata3 dev = {call->arg.make.rdev_major, call->arg.make.rdev_minor};
@@ -237,47 +208,52 @@ static int issue_mknod(struct rpc_context *rpc, struct ssc_call *call)
 	case SSC_FT_REG:
 	case SSC_FT_DIR:
 	case SSC_FT_LNK:
-		return -1;
+		return SSC_E_BADTYPE;
 	}
-	return send_call(rpc, call, NFS3_MKNOD, (zdrproc_t)zdr_MKNOD3args, &args, 0);
+	return send_call(o, NFS3_MKNOD, (zdrproc_t)zdr_MKNOD3args, &args);
 }
 
-static int issue_remove(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_remove(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	REMOVE3args args = {.object = dir_arg(call)};
 
-	return send_call(rpc, call, NFS3_REMOVE, (zdrproc_t)zdr_REMOVE3args, &args, 0);
+	return send_call(o, NFS3_REMOVE, (zdrproc_t)zdr_REMOVE3args, &args);
 }
 
-static int issue_rmdir(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_rmdir(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	RMDIR3args args = {.object = dir_arg(call)};
 
-	return send_call(rpc, call, NFS3_RMDIR, (zdrproc_t)zdr_RMDIR3args, &args, 0);
+	return send_call(o, NFS3_RMDIR, (zdrproc_t)zdr_RMDIR3args, &args);
 }
 
-static int issue_rename(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_rename(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	RENAME3args args = {
 		.from = dir_arg(call),
 		.to = {.dir = fh_arg(&call->arg.rename.to_dir), .name = call->text},
 	};
 
-	return send_call(rpc, call, NFS3_RENAME, (zdrproc_t)zdr_RENAME3args, &args, 0);
+	return send_call(o, NFS3_RENAME, (zdrproc_t)zdr_RENAME3args, &args);
 }
 
-static int issue_link(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_link(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	LINK3args args = {
 		.file = fh_arg(&call->fh),
 		.link = {.dir = fh_arg(&call->arg.rename.to_dir), .name = call->name},
 	};
 
-	return send_call(rpc, call, NFS3_LINK, (zdrproc_t)zdr_LINK3args, &args, 0);
+	return send_call(o, NFS3_LINK, (zdrproc_t)zdr_LINK3args, &args);
 }
 
-static int issue_readdirplus(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_readdirplus(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	READDIRPLUS3args args = {
 		.dir = fh_arg(&call->fh),
 		.cookie = call->arg.readdir.cookie,
@@ -287,42 +263,46 @@ static int issue_readdirplus(struct rpc_context *rpc, struct ssc_call *call)
 	};
 
 	memcpy(args.cookieverf, call->arg.readdir.verf, SSC_VERF_BYTES);
-	return send_call(rpc, call, NFS3_READDIRPLUS, (zdrproc_t)zdr_READDIRPLUS3args, &args, 0);
+	return send_call(o, NFS3_READDIRPLUS, (zdrproc_t)zdr_READDIRPLUS3args, &args);
 }
 
-static int issue_fsstat(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_fsstat(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	FSSTAT3args args = {.fsroot = fh_arg(&call->fh)};
 
-	return send_call(rpc, call, NFS3_FSSTAT, (zdrproc_t)zdr_FSSTAT3args, &args, 0);
+	return send_call(o, NFS3_FSSTAT, (zdrproc_t)zdr_FSSTAT3args, &args);
 }
 
-static int issue_fsinfo(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_fsinfo(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	FSINFO3args args = {.fsroot = fh_arg(&call->fh)};
 
-	return send_call(rpc, call, NFS3_FSINFO, (zdrproc_t)zdr_FSINFO3args, &args, 0);
+	return send_call(o, NFS3_FSINFO, (zdrproc_t)zdr_FSINFO3args, &args);
 }
 
-static int issue_pathconf(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_pathconf(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	PATHCONF3args args = {.object = fh_arg(&call->fh)};
 
-	return send_call(rpc, call, NFS3_PATHCONF, (zdrproc_t)zdr_PATHCONF3args, &args, 0);
+	return send_call(o, NFS3_PATHCONF, (zdrproc_t)zdr_PATHCONF3args, &args);
 }
 
-static int issue_commit(struct rpc_context *rpc, struct ssc_call *call)
+static enum ssc_err issue_commit(const struct out *o)
 {
+	const struct ssc_call *call = o->call;
 	COMMIT3args args = {
 		.file = fh_arg(&call->fh),
 		.offset = call->arg.io.offset,
 		.count = call->arg.io.count,
 	};
 
-	return send_call(rpc, call, NFS3_COMMIT, (zdrproc_t)zdr_COMMIT3args, &args, 0);
+	return send_call(o, NFS3_COMMIT, (zdrproc_t)zdr_COMMIT3args, &args);
 }
 
-static int (*const issue[SSC_OP_N])(struct rpc_context *, struct ssc_call *) = {
+static enum ssc_err (*const issue[SSC_OP_N])(const struct out *) = {
 	[SSC_OP_NULL] = issue_null,         [SSC_OP_GETATTR] = issue_getattr,
 	[SSC_OP_SETATTR] = issue_setattr,   [SSC_OP_LOOKUP] = issue_lookup,
 	[SSC_OP_READLINK] = issue_readlink, [SSC_OP_READ] = issue_read,
@@ -350,7 +330,7 @@ static enum ssc_err check_args(const struct ssc_call *call)
 	switch (call->op) {
 	case SSC_OP_READ:
 	case SSC_OP_WRITE:
-		return call->arg.io.count <= SSC_LIBNFS_IO_MAX ? SSC_OK : SSC_E_INVAL;
+		return call->arg.io.count <= SSC_IO_MAX ? SSC_OK : SSC_E_INVAL;
 	case SSC_OP_SETATTR:
 		set = &call->arg.setattr.set;
 		break;
@@ -371,44 +351,20 @@ static enum ssc_err check_args(const struct ssc_call *call)
 	return SSC_OK;
 }
 
-enum ssc_err ssc_calls_issue(struct rpc_context *rpc, struct ssc_call *call)
+enum ssc_err ssc_calls_issue(struct ssc_wire *w, uint32_t xid, struct ssc_call *call)
 {
+	const struct out o = {.wire = w, .xid = xid, .call = call};
 	enum ssc_err err = check_args(call);
 
-	if (err)
-		return err;
-	return issue[call->op](rpc, call) == 0 ? SSC_OK : SSC_E_SERVERFAULT;
+	return err ? err : issue[call->op](&o);
 }
 
-static void probe_cb(struct rpc_context *rpc, int status, void *data, void *private_data)
+enum ssc_err ssc_calls_null(struct ssc_wire *w, uint32_t xid)
 {
-	(void)rpc, (void)status, (void)data, (void)private_data;
-}
+	static const struct ssc_wire_procedure null = {NFS_PROGRAM, NFS_V3, NFS3_NULL};
+	static const struct ssc_cred root;
+	uint8_t buf[SSC_WIRE_CALL_MAX];
+	size_t len = ssc_wire_header(buf, xid, &null, &root);
 
-bool ssc_calls_check_libnfs(void)
-{
-	const size_t hint = 10000;
-	struct rpc_context *rpc = ssc_rpc_new();
-	struct rpc_pdu *pdu = NULL;
-	bool ok = false;
-
-	if (!rpc)
-		goto out;
-	pdu = rpc_allocate_pdu2(rpc, NFS_PROGRAM, NFS_V3, NFS3_SYMLINK, probe_cb, NULL, keep_bytes,
-				sizeof(struct ssc_reply_bytes), hint);
-	if (pdu) {
-		const ZDR *zdr = pdu_zdr(pdu);
-
-		/* An encoder with the room asked for, positioned behind an RPC header. */
-		ok = zdr->x_op == ZDR_ENCODE && zdr->size >= (int)hint &&
-		     zdr->size <= (int)hint + 2 * SSC_LIBNFS_ARGS_BYTES && zdr->pos >= 40 &&
-		     zdr->pos <= 512 && zdr->buf;
-		rpc_free_pdu(rpc, pdu);
-	}
-	rpc_destroy_context(rpc);
-out:
-	if (!ok)
-		ssc_log_crit("the libnfs that was loaded is not laid out like version 4.0.0: "
-			     "install Debian 12's libnfs13, or build for this one");
-	return ok;
+	return ssc_wire_send(w, buf, len, NULL, 0, 0, false);
 }

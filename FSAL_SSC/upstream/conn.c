@@ -19,16 +19,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "internal.h"
-#include "libnfs_compat.h"
 #include "ssc/clock.h"
 #include "ssc/log.h"
 
-/* Replies read in one go before completions run. */
-#define SERVICE_ROUNDS 256
+/* READs of at least so much have their data received where it belongs. */
+#define LONG_READ_BYTES (32 * 1024)
+
+/* Requests are kept back while the socket has so much to take. */
+#define UNSENT_MAX (256 * 1024)
 
 /* An undecodable reply is asked for again so often, then the call fails. */
 #define BAD_REPLIES_MAX 2
@@ -79,6 +80,11 @@ static void leave_budget_queue_locked(struct ssc_conn *conn)
 	conn->in_budget_queue = false;
 }
 
+static bool is_long_read(const struct ssc_call *call)
+{
+	return call->op == SSC_OP_READ && call->arg.io.count >= LONG_READ_BYTES;
+}
+
 /* Out of whatever list it is in. */
 static void leave_place_locked(struct ssc_conn *conn, struct ssc_call_priv *p)
 {
@@ -90,6 +96,8 @@ static void leave_place_locked(struct ssc_conn *conn, struct ssc_call_priv *p)
 		break;
 	case SSC_CALL_FLIGHT:
 		atomic_fetch_sub(&conn->n_flight, 1);
+		conn->n_long_reads -= is_long_read(p->call);
+		cds_list_del(&p->xlink);
 		cds_list_del(&p->link);
 		break;
 	case SSC_CALL_NEW:
@@ -310,17 +318,9 @@ static bool issue_locked(struct ssc_conn *conn, struct ssc_call_priv *p, uint64_
 {
 	struct ssc_call *call = p->call;
 
-	if (!conn->cred_set || memcmp(&conn->cred, &call->cred, sizeof(call->cred)) != 0) {
-		rpc_set_auth(conn->rpc,
-			     libnfs_authunix_create("", call->cred.uid, call->cred.gid,
-						    call->cred.n_groups, call->cred.groups));
-		conn->cred = call->cred;
-		conn->cred_set = true;
-	}
 	if (p->n_sent == 0)
 		p->xid = atomic_fetch_add(&conn->up->xid, 1);
-	rpc_set_next_xid(conn->rpc, p->xid);
-	call->err = ssc_calls_issue(conn->rpc, call);
+	call->err = ssc_calls_issue(conn->wire, p->xid, call);
 	if (call->err)
 		return false;
 	if (p->n_sent++ > 0)
@@ -331,11 +331,13 @@ static bool issue_locked(struct ssc_conn *conn, struct ssc_call_priv *p, uint64_
 	cds_list_move(&p->link, conn->flight.prev);
 	conn->n_ready--;
 	p->place = SSC_CALL_FLIGHT;
+	cds_list_add(&p->xlink, &conn->by_xid[p->xid % SSC_XID_LISTS]);
+	conn->n_long_reads += is_long_read(call);
 	atomic_fetch_add(&conn->n_flight, 1);
 	return true;
 }
 
-static void mark_broken_locked(struct ssc_conn *conn, const char *why)
+void ssc_conn_broken_locked(struct ssc_conn *conn, const char *why)
 {
 	conn->broken = true;
 	snprintf(conn->why, sizeof(conn->why), "%s", why ? why : "unknown cause");
@@ -349,16 +351,23 @@ static void issue_ready_locked(struct ssc_conn *conn, struct cds_list_head *comp
 
 	cds_list_for_each_entry_safe(p, next, &conn->ready, link)
 	{
+		if (ssc_wire_unsent(conn->wire) > UNSENT_MAX)
+			break; /* the rest keeps its own buffers until the socket takes more */
 		if (p->call->op == SSC_OP_WRITE && p->n_sent == 0 &&
 		    ssc_upstream_write_must_wait(conn->up, p->call))
 			continue;
-		if (budget_ok_locked(conn, p, &blocked) && !issue_locked(conn, p, now))
-			ssc_conn_finish_locked(conn, p->call, comp);
+		if (!budget_ok_locked(conn, p, &blocked) || issue_locked(conn, p, now))
+			continue;
+		if (p->call->err == SSC_E_CONN) {
+			ssc_conn_broken_locked(conn, "connection lost while sending");
+			return;
+		}
+		ssc_conn_finish_locked(conn, p->call, comp);
 	}
 	if (!blocked)
 		leave_budget_queue_locked(conn);
-	if ((rpc_which_events(conn->rpc) & POLLOUT) && rpc_service(conn->rpc, POLLOUT) < 0)
-		mark_broken_locked(conn, rpc_get_error(conn->rpc));
+	if (ssc_wire_flush(conn->wire) != SSC_OK)
+		ssc_conn_broken_locked(conn, "connection lost while sending");
 }
 
 bool ssc_conn_needs_loop_locked(struct ssc_conn *conn)
@@ -367,7 +376,7 @@ bool ssc_conn_needs_loop_locked(struct ssc_conn *conn)
 		return true;
 	if (atomic_load(&conn->state) != SSC_CONN_UP)
 		return conn->n_ready > 0;
-	return (rpc_which_events(conn->rpc) & POLLOUT) != 0;
+	return ssc_wire_unsent(conn->wire) > 0;
 }
 
 void ssc_conn_drain_locked(struct ssc_conn *conn, struct cds_list_head *comp)
@@ -419,30 +428,6 @@ void ssc_conn_combine(struct ssc_conn *conn, struct cds_list_head *comp)
 
 /* ---- replies ---- */
 
-/* @return false when the connection is of no more use. */
-bool ssc_conn_service_locked(struct ssc_conn *conn, int revents, struct cds_list_head *comp)
-{
-	int unread = 0;
-	int rc;
-
-	conn->comp = comp;
-	rc = rpc_service(conn->rpc, revents);
-	/* libnfs reads one header or one body at a time from a socket that we gave it. */
-	for (int i = 0; rc == 0 && (revents & POLLIN) && i < SERVICE_ROUNDS; i++) {
-		if (ioctl(conn->fd, FIONREAD, &unread) != 0 || unread <= 0)
-			break;
-		rc = rpc_service(conn->rpc, POLLIN);
-	}
-	conn->comp = NULL;
-	if (rc < 0)
-		mark_broken_locked(conn, rpc_get_error(conn->rpc));
-	else if (revents & (POLLERR | POLLHUP))
-		mark_broken_locked(conn, "connection reset");
-	else if (conn->bad_reply)
-		mark_broken_locked(conn, "a reply that cannot be decoded");
-	return !conn->broken;
-}
-
 /* The connection of a call in flight is gone: the next one gets it, if somebody still waits. */
 static void lost_locked(struct ssc_conn *conn, struct ssc_call *call, struct cds_list_head *comp)
 {
@@ -474,47 +459,138 @@ static void count_reply(struct ssc_conn *conn, const struct ssc_call *result)
 }
 
 static void answer_locked(struct ssc_conn *conn, struct ssc_call *call, enum ssc_err err,
-			  const struct ssc_reply_bytes *reply, const char *what)
+			  const void *results, size_t len, bool is_placed, const char *what)
 {
 	struct ssc_call_priv *p = ssc_priv(call);
 	struct ssc_call *into = p->answered ? shadow_of(p, err) : call;
 
-	into->err = err ? err : ssc_reply_decode(call, reply->bytes, reply->len, into);
+	into->err = err ? err : ssc_reply_decode(call, results, len, is_placed, into);
 	count_reply(conn, into);
 	if (into->err == SSC_E_PROTO || into->err == SSC_E_AUTH) {
 		atomic_fetch_add(&conn->up->n.bad_replies, 1);
 		ssc_log_warn("%s: %s answered %s wrongly: %s", conn->up->cfg.name,
-			     conn->up->cfg.server, ssc_op_str(call->op), what);
+			     conn->up->cfg.server, ssc_op_str(call->op),
+			     what[0] ? what : "a value out of range");
 	}
 	ssc_conn_finish_locked(conn, call, conn->comp);
 }
 
-/*
- * Runs inside rpc_service, or inside rpc_destroy_context with status CANCEL. The texts that tell
- * one error from another are libnfs 4.0.0's own; what is none of them means a lost connection.
- */
-void ssc_reply_cb(struct rpc_context *rpc, int status, void *data, void *private_data)
+static struct ssc_call_priv *find_locked(struct ssc_conn *conn, uint32_t xid)
 {
-	struct ssc_call *call = private_data;
-	struct ssc_call_priv *p = ssc_priv(call);
-	struct ssc_conn *conn = p->conn;
-	const char *text = status == RPC_STATUS_ERROR && data ? data : "";
+	struct ssc_call_priv *p;
 
-	(void)rpc;
-	conn->last_rx_ns = conn->last_heard_ns = ssc_clock_now_ns();
-	if (status == RPC_STATUS_SUCCESS) {
-		ssc_upstream_note_reply(conn->up);
-		answer_locked(conn, call, SSC_OK, data, "a value out of range");
-	} else if (strstr(text, "Server responded")) {
-		answer_locked(conn, call, SSC_E_PROTO, NULL, text);
-	} else if (strstr(text, "not accepted")) {
-		answer_locked(conn, call, SSC_E_AUTH, NULL, "RPC credentials refused");
-	} else {
-		if (strstr(text, "Message rejected"))
-			conn->bad_reply = true;
-		if (conn->bad_reply && !p->answered && p->n_sent > BAD_REPLIES_MAX)
-			answer_locked(conn, call, SSC_E_PROTO, NULL, "a reply that has no sense");
-		else
-			lost_locked(conn, call, conn->comp);
+	cds_list_for_each_entry(p, &conn->by_xid[xid % SSC_XID_LISTS], xlink)
+	{
+		if (p->xid == xid)
+			return p;
 	}
+	return NULL;
+}
+
+static void null_replied_locked(struct ssc_conn *conn, enum ssc_err err, const char *what)
+{
+	conn->probe_done = true;
+	conn->probe_ok = err == SSC_OK;
+	if (err != SSC_OK)
+		snprintf(conn->why, sizeof(conn->why), "NFSv3 NULL: %s", what);
+	atomic_store(&conn->is_asking, false);
+}
+
+static void wire_reply(void *ctx, uint32_t xid, enum ssc_err err, const void *results, size_t len,
+		       bool is_placed, const char *what)
+{
+	struct ssc_conn *conn = ctx;
+	struct ssc_call_priv *p = find_locked(conn, xid);
+
+	/* One that nobody waits for: an answer to what an earlier connection asked, or nonsense. */
+	if (!p && xid != conn->null_xid)
+		return;
+	conn->last_heard_ns = ssc_clock_now_ns();
+	if (err == SSC_OK)
+		ssc_upstream_note_reply(conn->up);
+	if (!p) { /* asking must not keep a connection alive that loses replies: see silence.c */
+		null_replied_locked(conn, err, what);
+		return;
+	}
+	conn->last_rx_ns = conn->last_heard_ns;
+	answer_locked(conn, p->call, err, results, len, is_placed, what);
+}
+
+static bool wire_place(void *ctx, uint32_t xid, const void *results, size_t len, size_t total,
+		       struct ssc_wire_place *place)
+{
+	struct ssc_call_priv *p = find_locked(ctx, xid);
+
+	(void)total;
+	return p && !p->answered && ssc_reply_place(p->call, results, len, place);
+}
+
+static bool wire_still(void *ctx, uint32_t xid)
+{
+	struct ssc_call_priv *p = find_locked(ctx, xid);
+
+	return p && !p->answered;
+}
+
+static const struct ssc_wire_ops wire_ops = {
+	.reply = wire_reply,
+	.place = wire_place,
+	.still = wire_still,
+};
+
+void ssc_conn_wire_locked(struct ssc_conn *conn)
+{
+	conn->wire = ssc_wire_new(conn->fd, &wire_ops, conn);
+	conn->probe_done = conn->probe_ok = false;
+}
+
+void ssc_conn_null_locked(struct ssc_conn *conn)
+{
+	conn->null_xid = atomic_fetch_add(&conn->up->xid, 1);
+	if (ssc_calls_null(conn->wire, conn->null_xid) != SSC_OK)
+		ssc_conn_broken_locked(conn, "connection lost while sending");
+}
+
+/* @return false when the connection is of no more use. */
+bool ssc_conn_service_locked(struct ssc_conn *conn, int revents, struct cds_list_head *comp)
+{
+	enum ssc_err err = SSC_OK;
+
+	conn->comp = comp;
+	if (revents & POLLOUT)
+		err = ssc_wire_flush(conn->wire);
+	/* A hang-up may come with replies that were sent before it. */
+	if (err == SSC_OK && (revents & (POLLIN | POLLHUP | POLLERR)))
+		err = ssc_wire_receive(conn->wire, conn->n_long_reads > 0);
+	conn->comp = NULL;
+	if (err == SSC_E_PROTO) {
+		conn->bad_reply = true;
+		ssc_conn_broken_locked(conn, "a reply that cannot be decoded");
+	} else if (err != SSC_OK || (revents & POLLERR)) {
+		ssc_conn_broken_locked(conn, "connection closed by the server");
+	}
+	return !conn->broken;
+}
+
+void ssc_conn_close_locked(struct ssc_conn *conn, struct cds_list_head *comp)
+{
+	struct ssc_call_priv *p;
+
+	if (conn->wire)
+		ssc_wire_free(conn->wire);
+	else if (conn->fd >= 0)
+		close(conn->fd);
+	conn->wire = NULL;
+	conn->fd = -1;
+	conn->comp = comp;
+	/* Last one first: each goes to the front of ready. */
+	while (!cds_list_empty(&conn->flight)) {
+		p = cds_list_entry(conn->flight.prev, struct ssc_call_priv, link);
+		if (conn->bad_reply && !p->answered && p->n_sent > BAD_REPLIES_MAX)
+			answer_locked(conn, p->call, SSC_E_PROTO, NULL, 0, false,
+				      "a reply that has no sense");
+		else
+			lost_locked(conn, p->call, comp);
+	}
+	conn->comp = NULL;
 }

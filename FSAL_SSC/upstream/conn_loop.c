@@ -23,7 +23,6 @@
 #include <unistd.h>
 
 #include "internal.h"
-#include "libnfs_compat.h"
 #include "ssc/clock.h"
 #include "ssc/log.h"
 
@@ -39,7 +38,7 @@
 /* An idle loop thread looks around so often. */
 #define IDLE_WAKE_NS (5 * SSC_NS_PER_S)
 
-/* libnfs decodes a directory entry per stack frame: 64 KiB of reply stay far below this. */
+/* As the host's own threads have. */
 #define LOOP_STACK_BYTES (8 * 1024 * 1024)
 
 struct loop {
@@ -61,39 +60,18 @@ static void set_state(struct ssc_conn *conn, enum ssc_conn_state state)
 
 /* ---- steps of connecting ---- */
 
-static void probe_cb(struct rpc_context *rpc, int status, void *data, void *private_data)
-{
-	struct ssc_conn *conn = private_data;
-
-	(void)rpc;
-	conn->probe_done = true;
-	conn->probe_ok = status == RPC_STATUS_SUCCESS;
-	if (status == RPC_STATUS_ERROR && data)
-		snprintf(conn->why, sizeof(conn->why), "NFSv3 NULL: %s", (const char *)data);
-}
-
 /* Close whatever there is; calls in flight go back to ready. Holds the pump. */
 static void tear_down(struct ssc_conn *conn, enum ssc_conn_state next)
 {
 	CDS_LIST_HEAD(comp);
 
 	pthread_mutex_lock(&conn->lock);
-	if (conn->rpc) {
-		conn->broken = true;
-		conn->comp = &comp;
-		rpc_destroy_context(conn->rpc); /* closes fd; callbacks run with CANCEL */
-		conn->comp = NULL;
-		conn->rpc = NULL;
-	} else if (conn->fd >= 0) {
-		close(conn->fd);
-	}
+	ssc_conn_close_locked(conn, &comp);
 	if (conn->in_budget_queue) /* those behind us need not wait until we are back */
 		ssc_budget_leave(conn->up->cfg.budget, &conn->budget_waiter);
 	conn->in_budget_queue = false;
-	conn->fd = -1;
 	conn->broken = false;
 	conn->bad_reply = false;
-	conn->cred_set = false;
 	atomic_store(&conn->is_asking, false);
 	atomic_store(&conn->state, next);
 	pthread_mutex_unlock(&conn->lock);
@@ -190,29 +168,16 @@ static void start_locating(struct ssc_conn *conn)
 		fail(conn, "no thread for the name look-up");
 }
 
-/* Shaken hands: hand the socket to libnfs and ask whether an NFS server is behind it. */
+/* Shaken hands: ask whether an NFS server is behind the socket. */
 static void start_probe(struct ssc_conn *conn)
 {
-	struct rpc_context *rpc = ssc_rpc_new();
-	bool ok = false;
-
-	if (!rpc) {
-		fail(conn, "no memory for an RPC context");
-		return;
-	}
 	ssc_sock_tune(conn->fd, conn->up->cfg.dead_ns);
 	pthread_mutex_lock(&conn->lock);
-	conn->rpc = rpc;
-	rpc_set_fd(rpc, conn->fd);
-	conn->probe_done = conn->probe_ok = false;
-	/* The first POLLOUT makes libnfs see that it is connected. */
-	ok = rpc_service(rpc, POLLOUT) == 0 && rpc_nfs3_null_async(rpc, probe_cb, conn) == 0 &&
-	     rpc_service(rpc, POLLOUT) == 0;
+	ssc_conn_wire_locked(conn);
+	ssc_conn_null_locked(conn);
 	atomic_store(&conn->state, SSC_CONN_PROBING);
 	pthread_mutex_unlock(&conn->lock);
 	conn->step_by_ns = ssc_clock_now_ns() + conn->up->cfg.connect_ns;
-	if (!ok)
-		next_address(conn, "the RPC context refused the socket");
 }
 
 static void check_connected(struct ssc_conn *conn, int revents)
@@ -238,8 +203,9 @@ static void check_probed(struct ssc_conn *conn, int revents)
 	CDS_LIST_HEAD(comp);
 
 	pthread_mutex_lock(&conn->lock);
-	if (revents)
-		alive = ssc_conn_service_locked(conn, revents, &comp);
+	if (revents && !conn->broken)
+		(void)ssc_conn_service_locked(conn, revents, &comp);
+	alive = !conn->broken;
 	snprintf(why, sizeof(why), "%s", conn->why);
 	if (alive && conn->probe_ok) {
 		conn->last_rx_ns = conn->last_heard_ns = ssc_clock_now_ns();
@@ -386,8 +352,8 @@ static short events_wanted(struct loop *l)
 	case SSC_CONN_PROBING:
 	case SSC_CONN_UP:
 		pthread_mutex_lock(&conn->lock);
-		if (conn->rpc && !conn->broken)
-			events = rpc_which_events(conn->rpc) & POLLOUT;
+		if (conn->wire && !conn->broken && ssc_wire_unsent(conn->wire) > 0)
+			events = POLLOUT;
 		pthread_mutex_unlock(&conn->lock);
 		/* Without the pump only the end of the connection is of interest. */
 		return events | (l->have_pump ? POLLIN : POLLRDHUP);
@@ -551,6 +517,8 @@ bool ssc_conn_start(struct ssc_conn *conn, struct ssc_upstream_libnfs *up, unsig
 	CDS_INIT_LIST_HEAD(&conn->flight);
 	CDS_INIT_LIST_HEAD(&conn->deferred);
 	CDS_INIT_LIST_HEAD(&conn->late);
+	for (unsigned int i = 0; i < SSC_XID_LISTS; i++)
+		CDS_INIT_LIST_HEAD(&conn->by_xid[i]);
 	pthread_mutex_init(&conn->lock, NULL);
 	conn->budget_waiter.wake = budget_wake;
 

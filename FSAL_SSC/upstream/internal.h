@@ -3,16 +3,17 @@
  * internal.h - the upstream on libnfs: what its files share.
  *
  * upstream.c  the ops table, choice of a connection, limits, root handle, figures
- * conn.c      one connection: queue, libnfs context, calls in flight, deadlines, completions
+ * conn.c      one connection: queue, calls in flight, deadlines, completions
  * submit.c    the submitter's side: queue, send, drive or wait
  * silence.c   whether anybody is there
  * conn_loop.c its thread: locate, connect, probe, pump, tear down, back off
  * sock.c      sockets: source port, options, non-blocking connect
  * locate.c    name and port look-up on a thread of its own, since getaddrinfo blocks
  * oneshot.c   MOUNT and portmapper: a call on a short-lived connection
- * calls.c     struct ssc_call -> libnfs request       replies.c  libnfs reply -> struct ssc_call
+ * wire.c      records and RPC headers on a socket
+ * calls.c     struct ssc_call -> arguments        replies.c  results -> struct ssc_call
  *
- * The pump. libnfs has no locks, so conn.lock is held around every rpc_* call. Reading replies
+ * The pump. A wire has no locks, so conn.lock is held around every call to it. Reading replies
  * needs somebody to wait in poll(): the one who holds the *pump*. That is the loop thread while
  * calls are in flight, or a submitter that drives its own call (ssc_call.drive_ns): with one call
  * at a time no other thread need wake up at all. Sending is done by the submitter itself if the lock
@@ -34,6 +35,8 @@
 
 #include "ssc/budget.h"
 #include "ssc/upstream.h"
+
+#include "wire.h"
 
 #define SSC_CONNECTIONS_MAX 16
 
@@ -153,6 +156,7 @@ struct ssc_call_priv {
 	struct cds_wfcq_node qnode; /* in conn.q */
 	struct cds_list_head link;  /* in conn.ready or conn.flight */
 	struct cds_list_head clink; /* in a list of completions to run */
+	struct cds_list_head xlink; /* in conn.by_xid while in flight */
 	struct cds_list_head wlink; /* in upstream.late_writes, guarded by upstream.lock */
 	struct ssc_call *call;
 	struct ssc_conn *conn;
@@ -167,6 +171,9 @@ struct ssc_call_priv {
 	struct ssc_call *shadow; /* the late result, until late is run */
 	atomic_uint wait;        /* enum ssc_call_wait; a futex of the submitter */
 };
+
+/* Calls in flight are found by the low bits of their xid, which is a counter. */
+#define SSC_XID_LISTS 64
 
 struct ssc_conn {
 	/* constant after start */
@@ -190,19 +197,20 @@ struct ssc_conn {
 
 	/* guarded by lock */
 	pthread_mutex_t lock __attribute__((aligned(64)));
-	struct rpc_context *rpc;
+	struct ssc_wire *wire; /* NULL before the handshake is done */
 	int fd;
 	char why[96];                  /* cause, for the log */
 	struct cds_list_head ready;    /* to be issued, in order */
 	struct cds_list_head flight;   /* issued, in order of issue */
 	struct cds_list_head deferred; /* completions for the loop thread, by clink */
 	struct cds_list_head late;     /* late outcomes, by link */
-	struct cds_list_head *comp;    /* where a libnfs callback puts what is complete */
+	struct cds_list_head by_xid[SSC_XID_LISTS];
+	unsigned int n_long_reads;  /* in flight, with data worth placing */
+	uint32_t null_xid;          /* of the NULL call under way */
+	struct cds_list_head *comp; /* where a libnfs callback puts what is complete */
 	unsigned int n_ready;
 	bool in_budget_queue;
-	struct ssc_cred cred;    /* the one that rpc holds */
 	union ssc_sockaddr peer; /* of the last connection that came up */
-	bool cred_set;
 	uint64_t next_deadline_ns;
 	uint64_t wake_by_ns;    /* when the loop thread looks again at the latest */
 	uint64_t last_rx_ns;    /* a reply to a call */
@@ -290,6 +298,14 @@ void ssc_conn_run_done(struct ssc_call_priv *p);
 void ssc_futex_wake(atomic_uint *word);
 bool ssc_conn_pump_try(struct ssc_conn *conn);
 void ssc_conn_pump_release(struct ssc_conn *conn);
+/** @brief The connection is of no more use, and why. Lock held. */
+void ssc_conn_broken_locked(struct ssc_conn *conn, const char *why);
+/** @brief Hand the connected socket to a wire. Lock held. */
+void ssc_conn_wire_locked(struct ssc_conn *conn);
+/** @brief Send a NULL call; its reply sets probe_done or ends is_asking. Lock held. */
+void ssc_conn_null_locked(struct ssc_conn *conn);
+/** @brief Close the connection; calls in flight become ready again, or are over. Lock held. */
+void ssc_conn_close_locked(struct ssc_conn *conn, struct cds_list_head *comp);
 void *ssc_conn_loop(void *conn);
 /** @brief Complete what came after the loop thread ended. No submitter may be inside any more. */
 void ssc_conn_flush(struct ssc_conn *conn);
@@ -311,24 +327,27 @@ void ssc_conn_ask_locked(struct ssc_conn *conn, uint64_t now);
 
 /* ---- calls.c, replies.c ---- */
 
-/** @brief Queue @call in @rpc. SSC_OK: its callback will run, exactly once. Lock held. */
-enum ssc_err ssc_calls_issue(struct rpc_context *rpc, struct ssc_call *call);
+/**
+ * @brief Send @call with @xid. Lock held.
+ *
+ * Errors: SSC_E_CONN, the connection is broken; others, the call is at fault and was not sent.
+ */
+enum ssc_err ssc_calls_issue(struct ssc_wire *w, uint32_t xid, struct ssc_call *call);
 
-/** @brief False, and a log line, when the loaded libnfs is not laid out as we need it. */
-bool ssc_calls_check_libnfs(void);
+/** @brief Send a NULL call. Errors: SSC_E_CONN. */
+enum ssc_err ssc_calls_null(struct ssc_wire *w, uint32_t xid);
 
-/** @brief The libnfs callback of every call. @data: struct ssc_reply_bytes on success. */
-void ssc_reply_cb(struct rpc_context *rpc, int status, void *data, void *private_data);
-
-/* The results of a reply, undecoded; they lie in libnfs' buffer while the callback runs. */
-struct ssc_reply_bytes {
-	const void *bytes;
-	size_t len;
-};
-
-/** @brief Decode a reply's results into @into, for a call of @call's op and arguments. */
+/**
+ * @brief Decode a reply's results into @into, for a call of @call's op and arguments.
+ *
+ * @is_placed: READ's data is in the caller's buffers already, and not in @bytes.
+ */
 enum ssc_err ssc_reply_decode(const struct ssc_call *call, const void *bytes, size_t len,
-			      struct ssc_call *into);
+			      bool is_placed, struct ssc_call *into);
+
+/** @brief Where the data of @call's reply goes, if @len bytes of its results tell (struct ssc_wire_ops). */
+bool ssc_reply_place(const struct ssc_call *call, const void *results, size_t len,
+		     struct ssc_wire_place *place);
 
 /** @brief NFSv3 status of the wire to ours. */
 enum ssc_err ssc_reply_status(uint32_t nfsstat3);
@@ -342,8 +361,5 @@ void ssc_upstream_note_down(struct ssc_upstream_libnfs *up, struct ssc_conn *con
 bool ssc_upstream_write_must_wait(struct ssc_upstream_libnfs *up, struct ssc_call *call);
 void ssc_upstream_late_write_add(struct ssc_upstream_libnfs *up, struct ssc_call *call);
 void ssc_upstream_late_write_del(struct ssc_upstream_libnfs *up, struct ssc_call *call);
-
-/** @brief One global lock round libnfs' unlocked statics. */
-struct rpc_context *ssc_rpc_new(void);
 
 #endif /* SSC_UPSTREAM_INTERNAL_H */

@@ -23,13 +23,19 @@
 #define PMAP_PORT 111
 
 struct query {
-	struct rpc_context *rpc;
+	const struct ssc_wire_procedure *proc;
+	zdrproc_t encode;
+	void *args;
+	void (*take)(struct query *q, struct ssc_xdr *x); /* the results of an accepted call */
 	bool answered;
 	enum ssc_err err;
 	/* results */
 	uint16_t port;
 	struct ssc_fh fh;
 };
+
+/* The only call of its connection. */
+#define QUERY_XID 1
 
 static bool out_of_time(const struct ssc_oneshot *o, enum ssc_err *err)
 {
@@ -56,27 +62,80 @@ static bool wait_connected(const struct ssc_oneshot *o, int fd, enum ssc_err *er
 	return false;
 }
 
-static enum ssc_err serve(const struct ssc_oneshot *o, struct query *q)
+static void replied(void *ctx, uint32_t xid, enum ssc_err err, const void *results, size_t len,
+		    bool is_placed, const char *what)
+{
+	struct query *q = ctx;
+	struct ssc_xdr x;
+
+	(void)is_placed, (void)what;
+	if (q->answered || xid != QUERY_XID)
+		return;
+	q->answered = true;
+	q->err = err ? SSC_E_PROTO : SSC_OK; /* refused as such */
+	ssc_xdr_init(&x, results, len);
+	if (q->err == SSC_OK)
+		q->take(q, &x);
+	if (!ssc_xdr_ok(&x))
+		q->err = SSC_E_PROTO;
+}
+
+static bool no_place(void *ctx, uint32_t xid, const void *results, size_t len, size_t total,
+		     struct ssc_wire_place *place)
+{
+	(void)ctx, (void)xid, (void)results, (void)len, (void)total, (void)place;
+	return false;
+}
+
+static bool not_still(void *ctx, uint32_t xid)
+{
+	(void)ctx, (void)xid;
+	return false;
+}
+
+static const struct ssc_wire_ops ops = {.reply = replied, .place = no_place, .still = not_still};
+
+static enum ssc_err send_query(struct ssc_wire *w, const struct query *q)
+{
+	static const struct ssc_cred root;
+	uint8_t buf[SSC_WIRE_CALL_MAX];
+	size_t len = ssc_wire_header(buf, QUERY_XID, q->proc, &root);
+	ZDR zdr;
+
+	libnfs_zdrmem_create(&zdr, (char *)buf + len, sizeof(buf) - len, ZDR_ENCODE);
+	if (!q->encode(&zdr, q->args))
+		return SSC_E_NAMETOOLONG;
+	return ssc_wire_send(w, buf, len + (size_t)zdr.pos, NULL, 0, 0, false);
+}
+
+static enum ssc_err await_reply(const struct ssc_oneshot *o, struct ssc_wire *w, int fd,
+				struct query *q)
 {
 	enum ssc_err err = SSC_E_DOWN;
 
 	while (!q->answered) {
-		struct pollfd pfd = {.fd = rpc_get_fd(q->rpc), .events = rpc_which_events(q->rpc)};
+		struct pollfd pfd = {.fd = fd, .events = POLLIN};
 
+		if (ssc_wire_unsent(w) > 0)
+			pfd.events |= POLLOUT;
 		if (out_of_time(o, &err))
 			return err;
-		if (poll(&pfd, 1, SLICE_MS) > 0 && rpc_service(q->rpc, pfd.revents) < 0 &&
-		    !q->answered)
+		if (poll(&pfd, 1, SLICE_MS) <= 0)
+			continue;
+		if (ssc_wire_flush(w) != SSC_OK)
 			return SSC_E_DOWN;
+		err = ssc_wire_receive(w, false);
+		if (err != SSC_OK && !q->answered)
+			return err == SSC_E_PROTO ? SSC_E_PROTO : SSC_E_DOWN;
 	}
 	return q->err;
 }
 
-/* Connect to @to, let @ask queue the call, wait for its answer. */
-static enum ssc_err run(const struct ssc_oneshot *o, const union ssc_sockaddr *to, struct query *q,
-			int (*ask)(struct query *q, const void *arg), const void *arg)
+/* Connect to @to, send the query, wait for its answer. */
+static enum ssc_err run(const struct ssc_oneshot *o, const union ssc_sockaddr *to, struct query *q)
 {
 	enum ssc_err err = SSC_E_DOWN;
+	struct ssc_wire *w;
 	uint16_t port = 0;
 	int fd = ssc_sock_connect(to, o->privileged, &port);
 
@@ -86,67 +145,41 @@ static enum ssc_err run(const struct ssc_oneshot *o, const union ssc_sockaddr *t
 		close(fd);
 		return err;
 	}
-	q->rpc = ssc_rpc_new();
-	if (!q->rpc) {
-		close(fd);
-		return SSC_E_SERVERFAULT;
-	}
-	rpc_set_fd(q->rpc, fd); /* closed with the context */
-	err = SSC_E_DOWN;
-	if (rpc_service(q->rpc, POLLOUT) == 0 && ask(q, arg) == 0)
-		err = serve(o, q);
-	q->answered = true; /* callbacks of the destruction are of no interest */
-	rpc_destroy_context(q->rpc);
+	w = ssc_wire_new(fd, &ops, q);
+	err = send_query(w, q);
+	if (err == SSC_OK)
+		err = await_reply(o, w, fd, q);
+	else if (err == SSC_E_CONN)
+		err = SSC_E_DOWN;
+	ssc_wire_free(w);
 	return err;
 }
 
-/* A callback without a result: the peer answered wrongly, or its connection is gone. */
-static enum ssc_err failure(int status, const void *data)
+/* RFC 1833 3.2: PMAPPROC_GETPORT answers 0 for a program that it does not know. */
+static void take_port(struct query *q, struct ssc_xdr *x)
 {
-	const char *text = status == RPC_STATUS_ERROR && data ? data : "";
+	uint32_t port = ssc_xdr_u32(x);
 
-	if (strstr(text, "Server responded") || strstr(text, "not accepted") ||
-	    strstr(text, "Message rejected"))
-		return SSC_E_PROTO;
-	return SSC_E_DOWN;
-}
-
-static void getport_cb(struct rpc_context *rpc, int status, void *data, void *private_data)
-{
-	struct query *q = private_data;
-
-	(void)rpc;
-	if (q->answered)
-		return;
-	q->answered = true;
-	if (status != RPC_STATUS_SUCCESS) {
-		q->err = failure(status, data);
-		return;
-	}
-	q->err = SSC_E_NOENT;
-	if (*(uint32_t *)data > 0 && *(uint32_t *)data <= UINT16_MAX) {
-		q->port = *(uint32_t *)data;
-		q->err = SSC_OK;
-	}
-}
-
-static int ask_getport(struct query *q, const void *arg)
-{
-	const uint32_t *what = arg;
-
-	return rpc_pmap2_getport_async(q->rpc, what[0], what[1], IPPROTO_TCP, getport_cb, q);
+	q->err = port > 0 && port <= UINT16_MAX ? SSC_OK : SSC_E_NOENT;
+	q->port = (uint16_t)port;
 }
 
 enum ssc_err ssc_oneshot_getport(const struct ssc_oneshot *o, const union ssc_sockaddr *server,
 				 uint32_t program, uint32_t version, uint16_t *port)
 {
-	const uint32_t what[2] = {program, version};
+	static const struct ssc_wire_procedure getport = {PMAP_PROGRAM, PMAP_V2, PMAP2_GETPORT};
+	pmap2_mapping args = {.prog = program, .vers = version, .prot = IPPROTO_TCP};
+	struct query q = {
+		.proc = &getport,
+		.encode = (zdrproc_t)zdr_pmap2_mapping,
+		.args = &args,
+		.take = take_port,
+	};
 	union ssc_sockaddr to = *server;
-	struct query q = {0};
 	enum ssc_err err;
 
 	ssc_sock_set_port(&to, PMAP_PORT);
-	err = run(o, &to, &q, ask_getport, what);
+	err = run(o, &to, &q);
 	if (err == SSC_OK)
 		*port = q.port;
 	return err;
@@ -158,48 +191,35 @@ static enum ssc_err mount_status(uint32_t status)
 	return status == MNT3ERR_PERM ? SSC_E_ACCES : ssc_reply_status(status);
 }
 
-static void mount_cb(struct rpc_context *rpc, int status, void *data, void *private_data)
+/* The list of authentication flavors follows: AUTH_SYS is what we have. */
+static void take_root(struct query *q, struct ssc_xdr *x)
 {
-	struct query *q = private_data;
-	const struct ssc_reply_bytes *reply = data;
-	struct ssc_xdr x;
 	uint32_t len;
 	const void *fh;
 
-	(void)rpc;
-	if (q->answered)
+	q->err = mount_status(ssc_xdr_u32(x));
+	if (q->err != SSC_OK)
 		return;
-	q->answered = true;
-	if (status != RPC_STATUS_SUCCESS) {
-		q->err = failure(status, data);
+	fh = ssc_xdr_opaque(x, SSC_FH3_MAX, &len);
+	if (len == 0) {
+		ssc_xdr_fail(x);
 		return;
 	}
-	ssc_xdr_init(&x, reply->bytes, reply->len);
-	q->err = mount_status(ssc_xdr_u32(&x));
-	fh = q->err == SSC_OK ? ssc_xdr_opaque(&x, SSC_FH3_MAX, &len) : NULL;
-	/* The list of authentication flavors follows: AUTH_SYS is what we have. */
-	if (!ssc_xdr_ok(&x) || (q->err == SSC_OK && len == 0)) {
-		q->err = SSC_E_PROTO;
-	} else if (q->err == SSC_OK) {
-		q->fh.len = (uint8_t)len;
-		memcpy(q->fh.data, fh, len);
-	}
-}
-
-static int ask_mount(struct query *q, const void *arg)
-{
-	static const struct ssc_procedure mnt = {MOUNT_PROGRAM, MOUNT_V3, MOUNT3_MNT,
-						 (zdrproc_t)zdr_dirpath};
-	const char *path = arg;
-
-	return ssc_calls_send(q->rpc, &mnt, mount_cb, q, &path, strlen(path));
+	q->fh.len = (uint8_t)len;
+	memcpy(q->fh.data, fh, len);
 }
 
 enum ssc_err ssc_oneshot_mount(const struct ssc_oneshot *o, const union ssc_sockaddr *mountd,
 			       const char *path, struct ssc_fh *fh)
 {
-	struct query q = {0};
-	enum ssc_err err = run(o, mountd, &q, ask_mount, path);
+	static const struct ssc_wire_procedure mnt = {MOUNT_PROGRAM, MOUNT_V3, MOUNT3_MNT};
+	struct query q = {
+		.proc = &mnt,
+		.encode = (zdrproc_t)zdr_dirpath,
+		.args = &path,
+		.take = take_root,
+	};
+	enum ssc_err err = run(o, mountd, &q);
 
 	if (err == SSC_OK)
 		*fh = q.fh;

@@ -3,10 +3,10 @@
  * replies.c - from the bytes of an NFSv3 reply to the result of a struct ssc_call.
  *
  * libnfs 4.0.0 decodes results with lengths it does not check: a file handle's of 0xfffffff7 lets it
- * read gigabytes away. So it only frames our replies; their results are taken apart here, by the
- * checked cursor, and everything is copied: the bytes die with the callback. A peer's word is
+ * read gigabytes away. So they are taken apart here, by the checked cursor, and everything is copied:
+ * the bytes are the wire's. A peer's word is
  * checked once, for all layers above. What breaks the protocol becomes SSC_E_PROTO.
- * Threads: the holder of conn.lock, inside rpc_service. Source: RFC 1813 2.6, 3.3.
+ * Threads: the holder of conn.lock. Source: RFC 1813 2.6, 3.3.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +198,8 @@ static void scatter(const struct ssc_call *call, const uint8_t *data, size_t len
 }
 
 /* @into differs from @call when the answer is late: then the caller's buffers are gone. */
-static void get_read(struct ssc_xdr *x, const struct ssc_call *call, struct ssc_call *into)
+static void get_read(struct ssc_xdr *x, const struct ssc_call *call, bool is_placed,
+		     struct ssc_call *into)
 {
 	const void *data;
 	uint32_t len;
@@ -206,6 +207,10 @@ static void get_read(struct ssc_xdr *x, const struct ssc_call *call, struct ssc_
 	get_post_attrs(x, &into->has_attrs, &into->attrs);
 	into->res.io.count = ssc_xdr_u32(x);
 	into->res.io.eof = ssc_xdr_bool(x);
+	if (is_placed) { /* all of it was checked by ssc_reply_place */
+		(void)ssc_xdr_u32(x);
+		return;
+	}
 	data = ssc_xdr_opaque(x, call->arg.io.count, &len);
 	/* RFC 1813 3.3.6: nothing, and not the end, would make a reader ask for ever. */
 	if (!data || len != into->res.io.count ||
@@ -349,7 +354,8 @@ static void get_pathconf(struct ssc_xdr *x, struct ssc_call *into)
 }
 
 /* What follows status NFS3_OK. */
-static void get_ok(struct ssc_xdr *x, const struct ssc_call *call, struct ssc_call *into)
+static void get_ok(struct ssc_xdr *x, const struct ssc_call *call, bool is_placed,
+		   struct ssc_call *into)
 {
 	switch (call->op) {
 	case SSC_OP_GETATTR:
@@ -363,7 +369,7 @@ static void get_ok(struct ssc_xdr *x, const struct ssc_call *call, struct ssc_ca
 		get_readlink(x, into);
 		break;
 	case SSC_OP_READ:
-		get_read(x, call, into);
+		get_read(x, call, is_placed, into);
 		break;
 	case SSC_OP_WRITE:
 		get_write(x, call, into);
@@ -437,8 +443,35 @@ static void get_failed(struct ssc_xdr *x, const struct ssc_call *call, struct ss
 	}
 }
 
+bool ssc_reply_place(const struct ssc_call *call, const void *results, size_t len,
+		     struct ssc_wire_place *place)
+{
+	struct ssc_attrs attrs;
+	struct ssc_xdr x;
+	bool has_attrs;
+	uint32_t count;
+
+	if (call->op != SSC_OP_READ)
+		return false;
+	ssc_xdr_init(&x, results, len);
+	if (ssc_xdr_u32(&x) != NFS3_OK)
+		return false;
+	get_post_attrs(&x, &has_attrs, &attrs);
+	count = ssc_xdr_u32(&x);
+	(void)ssc_xdr_bool(&x); /* eof */
+	if (ssc_xdr_u32(&x) != count || !ssc_xdr_ok(&x) || count > call->arg.io.count)
+		return false;
+	*place = (struct ssc_wire_place){
+		.iov = call->arg.io.iov,
+		.n_iov = call->arg.io.n_iov,
+		.count = count,
+		.head = (size_t)(x.at - (const uint8_t *)results),
+	};
+	return true;
+}
+
 enum ssc_err ssc_reply_decode(const struct ssc_call *call, const void *bytes, size_t len,
-			      struct ssc_call *into)
+			      bool is_placed, struct ssc_call *into)
 {
 	enum ssc_err err = SSC_OK;
 	struct ssc_xdr x;
@@ -447,7 +480,7 @@ enum ssc_err ssc_reply_decode(const struct ssc_call *call, const void *bytes, si
 	if (call->op != SSC_OP_NULL)
 		err = ssc_reply_status(ssc_xdr_u32(&x));
 	if (err == SSC_OK)
-		get_ok(&x, call, into);
+		get_ok(&x, call, is_placed, into);
 	else if (err != SSC_E_PROTO)
 		get_failed(&x, call, into);
 	if (ssc_xdr_ok(&x))

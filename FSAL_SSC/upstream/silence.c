@@ -16,7 +16,6 @@
  * Threads: conn.lock held. The state is the upstream's, whichever connection found it out.
  */
 #include "internal.h"
-#include "libnfs_compat.h"
 #include "ssc/clock.h"
 #include "ssc/log.h"
 
@@ -47,18 +46,6 @@ void ssc_upstream_note_reply(struct ssc_upstream_libnfs *up)
 	if (!atomic_load(&up->silent) || !atomic_exchange(&up->silent, false))
 		return;
 	ssc_log_event("%s: upstream %s answers again", up->cfg.name, up->cfg.server);
-}
-
-static void asked_cb(struct rpc_context *rpc, int status, void *data, void *private_data)
-{
-	struct ssc_conn *conn = private_data;
-
-	(void)rpc, (void)data;
-	atomic_store(&conn->is_asking, false);
-	if (status != RPC_STATUS_SUCCESS)
-		return;
-	conn->last_heard_ns = ssc_clock_now_ns();
-	ssc_upstream_note_reply(conn->up);
 }
 
 bool ssc_conn_is_unheard_locked(struct ssc_conn *conn)
@@ -94,9 +81,5 @@ void ssc_conn_ask_locked(struct ssc_conn *conn, uint64_t now)
 		return;
 	atomic_store(&conn->is_asking, true);
 	conn->asked_ns = now;
-	/* Not one that a call of ours may get. */
-	rpc_set_next_xid(conn->rpc, atomic_fetch_add(&conn->up->xid, 1));
-	if (rpc_nfs3_null_async(conn->rpc, asked_cb, conn) != 0)
-		ssc_log_warn("%s: cannot send a NULL call: %s", conn->up->cfg.name,
-			     rpc_get_error(conn->rpc));
+	ssc_conn_null_locked(conn);
 }

@@ -38,21 +38,6 @@ static struct ssc_upstream_libnfs *of(struct ssc_upstream *up)
 	return (struct ssc_upstream_libnfs *)up; /* base is the first member */
 }
 
-struct rpc_context *ssc_rpc_new(void)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	struct rpc_context *rpc;
-
-	pthread_mutex_lock(&lock); /* rpc_init_context has a static counter */
-	rpc = rpc_init_context();
-	pthread_mutex_unlock(&lock);
-	if (rpc) {
-		rpc_set_autoreconnect(rpc, 0);
-		rpc_set_timeout(rpc, -1);
-	}
-	return rpc;
-}
-
 /* ---- late writes ---- */
 
 void ssc_upstream_late_write_add(struct ssc_upstream_libnfs *up, struct ssc_call *call)
@@ -446,8 +431,6 @@ enum ssc_err ssc_upstream_libnfs_new(const struct ssc_upstream_config *cfg,
 	unsigned int n = cfg->connections;
 	uint32_t xid = 0;
 
-	if (!ssc_calls_check_libnfs())
-		return SSC_E_INVAL;
 	up = aligned_alloc(64, (sizeof(*up) + 63) / 64 * 64);
 	if (!up)
 		abort();

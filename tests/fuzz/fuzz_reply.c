@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size -= 2;
 	wire = malloc(size ? size : 1);
 	memcpy(wire, data + 2, size);
-	if (ssc_reply_decode(call, wire, size, call) == SSC_OK)
+	if (ssc_reply_decode(call, wire, size, false, call) == SSC_OK)
 		check_result(call);
 	free(wire);
 	ssc_call_put(call);
