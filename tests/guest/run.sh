@@ -27,6 +27,13 @@ run_one() {
 	esac
 }
 
+# show NAME: keeps all of the output and passes on the results. A signal to the whole group must not
+# end it before its writer, which would then be ended by SIGPIPE in the middle of cleaning up.
+show() {
+	trap '' TERM INT
+	tee "$out/log/$1.log" | grep --line-buffered '^ok \|^not ok \|^    '
+}
+
 [ "$(id -u)" = 0 ] || {
 	echo "run.sh: guests need a network namespace; run it as root" >&2
 	exit 2
@@ -41,7 +48,7 @@ for name; do
 	{
 		start=$SECONDS status=0
 		set +e # a test that fails early prints no check, and grep's failure is not the test's
-		run_one "$name" 2>&1 | tee "$out/log/$name.log" | grep --line-buffered '^ok \|^not ok \|^    '
+		run_one "$name" 2>&1 | show "$name"
 		status=${PIPESTATUS[0]}
 		echo "# $name took $((SECONDS - start)) s, status $status"
 		exit "$status"
