@@ -123,6 +123,7 @@ START_TEST(much_data_opens_another_connection)
 	close_upstream();
 	cfg.connections = 2;
 	open_upstream(&cfg);
+	round_trip(); /* calls that wait for the first connection are all that one's */
 	nfs3_server_poke(server, "f", "", 0);
 	fh = fh_of("f");
 	fault_times(NFS3_WRITE, NFS3_HOLD, N);
