@@ -5,11 +5,12 @@
 # shellcheck source=tests/integration/functions.sh
 . "$(dirname "$0")/functions.sh"
 
-SECONDS_OF_LOAD=12
+SECONDS_OF_LOAD=10
 MIB=1048576
 
 start_upstream up "$(addr 11)"
-start_reexport re "$(addr 12)" "$(ssc_block up)"
+# Nobody is told to come back, however slow the machine: libnfs 4.0.0 cannot repeat an OPEN of v4.0.
+start_reexport re "$(addr 12)" "$(ssc_block up "Upstream_Timeout_Ms = 30000;")"
 check "a file to read" c3 re write /read 0 $((8 * MIB)) 5
 
 # Each job goes on for the whole time and checks what it does; PASS counts rounds.
@@ -44,7 +45,7 @@ for v in 3 4; do
 	"$CLIENT" "$("url$v" re)" churn "/names$v" $SECONDS_OF_LOAD $v >"$T/names$v" 2>&1 &
 	JOB[names$v]=$!
 done
-for pause in 2 0.3 1.5; do
+for pause in 1.5 0.3 1.5; do
 	sleep 1.8
 	kill9 up
 	sleep "$pause"

@@ -45,17 +45,18 @@ start_job() {
 NAMES=()
 start_jobs() {
 	local i
-	start_job attrs3 c3 re getattrs /f $((STOP_S + 4)) $N_GETATTRS
-	start_job attrs4 c4 re getattrs /f $((STOP_S + 4)) $N_GETATTRS
+	# These two come first, and end when they are told to.
+	start_job attrs3 "$CLIENT" "$(url3 re)" getattrs /f 90 $N_GETATTRS
+	start_job attrs4 "$CLIENT" "$(url4 re)" getattrs /f 90 $N_GETATTRS
 	start_job names3 c3 re churn / $((STOP_S + 4)) 3
 	start_job reads4 c4 re rate /f $((4 * MIB)) $((STOP_S + 4))
 	for ((i = 0; i < N_WRITERS; i++)); do
-		start_job "write$i" c3 re speed "/s$i" 30
+		start_job "write$i" c3 re speed "/s$i" 12
 	done
 }
 
 say "the other one alone"
-slices 6 >"$T/alone"
+slices 5 >"$T/alone"
 start_jobs
 sleep 1
 log_mark re
@@ -68,13 +69,15 @@ begun=$(now_ms)
 check "the first one answers again" c3 re verify /f 0 $((4 * MIB)) 1
 took=$(($(now_ms) - begun))
 check "soon ($took ms)" at_most "$took" 3000
+sleep 1
+kill -TERM "${JOBS[0]}" "${JOBS[1]}"
 for i in "${!JOBS[@]}"; do
 	rc=0
 	wait_for 30 is_gone "${JOBS[i]}" || kill "${JOBS[i]}" 2>/dev/null || :
 	wait "${JOBS[i]}" || rc=$?
 	check "${NAMES[i]}: $(grep -v '^#' "$T/${NAMES[i]}" | xargs)" [ "$rc" = 0 ]
 done
-slices 6 >>"$T/alone"
+slices 5 >>"$T/alone"
 
 alone=$(median "$T/alone") beside=$(median "$T/beside")
 say "MiB/s alone: $(xargs <"$T/alone")"
@@ -85,7 +88,8 @@ for v in 3 4; do
 	check "v$v: clients of the stopped one were told to come back" grep -q '^JUKEBOX' "$T/attrs$v"
 	check_not "v$v: and nothing worse" grep -Ev '^(OK|JUKEBOX) ' "$T/attrs$v"
 	longest=$(sed -n 's/^JUKEBOX .*longest_ms=//p' "$T/attrs$v" | sort -n | tail -n 1)
-	check "v$v: within the answer limit ($longest ms)" at_most "$longest" $((TIMEOUT_MS * 2))
+	# Those that queue for the file behind one that was sent just before and after the stop.
+	check "v$v: within the answer limit, or twice that ($longest ms)" at_most "$longest" $((TIMEOUT_MS * 3))
 	check "v$v: and were served in the end" grep -q '^OK' <(tail -n 1 "$T/attrs$v")
 done
 expect_log re 'export 11 .*does not answer'

@@ -362,7 +362,8 @@ static const struct command {
 	{"rate", 3, cmd_rate, "PATH BYTES SECONDS: read the first BYTES again and again, MiB/s"},
 	{"slices", 4, cmd_slices, "PATH BYTES SECONDS N: the same N times, a figure a line"},
 	{"getattrs", 3, cmd_getattrs,
-	 "PATH SECONDS N: GETATTR with N under way, never coming back; a line for equal answers"},
+	 "PATH SECONDS N: GETATTR with N under way, never coming back, until SIGTERM at the "
+	 "latest"},
 	{"verifiers", 2, cmd_verifiers,
 	 "PATH LOCAL: WRITE, wait for the local file, COMMIT; the verifier of each"},
 	{"writes", 3, cmd_writes, "PATH N DEPTH: N unstable WRITEs; offset and verifier of each"},

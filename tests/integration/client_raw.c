@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -291,6 +292,14 @@ static void run_add(struct run *run, const struct call *call)
 		run->longest_ms = call->took_ms;
 }
 
+static volatile sig_atomic_t is_told_to_end;
+
+static void on_term(int signo)
+{
+	(void)signo;
+	is_told_to_end = 1;
+}
+
 /* Take the answer of @call, if there is one to take, and ask again before @end. */
 static int getattrs_turn(struct call *call, struct run *run, uint64_t end, bool *busy)
 {
@@ -305,7 +314,7 @@ static int getattrs_turn(struct call *call, struct run *run, uint64_t end, bool 
 		run_add(run, call);
 		call->is_taken = true;
 	}
-	if (call->done && now >= end)
+	if (call->done && (now >= end || is_told_to_end))
 		return 0;
 	*busy = true;
 	if (!call->done || now - call->sent_ms < pause)
@@ -326,6 +335,7 @@ int client_getattrs(struct client *c, const char *path, double seconds, unsigned
 		return 1;
 	for (unsigned i = 0; i < depth; i++)
 		calls[i] = (struct call){.raw = &raw, .done = true};
+	signal(SIGTERM, on_term);
 	while (busy) {
 		busy = false;
 		for (unsigned i = 0; i < depth; i++) {
