@@ -109,6 +109,7 @@ static bool start_upstream(struct ssc_export *exp)
 		return false;
 	atomic_store(&exp->timeout_ns, config->upstream_timeout_ms * SSC_NS_PER_MS);
 	exp->caller = ssc_caller_new(exp->up, atomic_load(&exp->timeout_ns));
+	ssc_late_watch(exp);
 	return true;
 }
 
@@ -320,6 +321,7 @@ void ssc_export_prepare_unexport(struct fsal_export *export)
 {
 	struct ssc_export *exp = ssc_export_of(export);
 
+	atomic_store(&exp->is_leaving, true);
 	exp->up->ops->stop(exp->up);
 }
 
@@ -327,6 +329,7 @@ void ssc_export_release(struct fsal_export *export)
 {
 	struct ssc_export *exp = ssc_export_of(export);
 
+	atomic_store(&exp->is_leaving, true);
 	fsal_detach_export(export->fsal, &export->exports);
 	free_export_ops(export);
 	delist(exp);

@@ -67,6 +67,7 @@ struct ssc_export {
 	/* own locks */
 	struct ssc_verifier verifier;
 	_Atomic uint64_t timeout_ns;
+	atomic_bool is_leaving; /* no more work for the cache above */
 	struct {
 		pthread_mutex_t lock;
 		/* guarded by lock */
@@ -199,6 +200,11 @@ void ssc_root_identity(struct ssc_export *exp, fsal_fsid_t *fsid, uint64_t *file
 /** @brief Whether @attrs are of another file system than the root's. False while that is unknown. */
 bool ssc_root_is_crossing(struct ssc_export *exp, const struct ssc_attrs *attrs);
 
+/* ---- late.c ---- */
+
+/** @brief Let the cache above forget folders that a late reply changed. Before the first call. */
+void ssc_late_watch(struct ssc_export *exp);
+
 /* ---- run.c ---- */
 
 /* One synchronous call about @h. */
@@ -223,6 +229,12 @@ enum ssc_err ssc_run(const struct ssc_run *run, struct ssc_call **call);
 
 /** @brief A run that only names a directory entry: @arg is the name. */
 enum ssc_err ssc_run_fill_name(struct ssc_call *call, const struct ssc_fh *other, const void *arg);
+
+/**
+ * @brief Whether the running request has already changed something at the upstream for good: it must
+ *        not be answered "come back" any more, since its repetition would find its own work.
+ */
+bool ssc_run_has_changed(void);
 
 /** @brief Fill in whom a call is made for: the request's mapped identity. */
 void ssc_run_cred(struct ssc_cred *cred);

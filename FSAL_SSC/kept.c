@@ -62,6 +62,7 @@ static void forget_locked(struct ssc_kept *kept)
 static void keep_locked(struct ssc_kept *kept, const struct ssc_attrs *attrs)
 {
 	kept->is_valid = true;
+	kept->is_known = true;
 	kept->valid_since = kept->n_arrived;
 	kept->at_ns = ssc_clock_now_ns();
 	kept->attrs = *attrs;
@@ -134,4 +135,16 @@ bool ssc_kept_get(struct ssc_kept *kept, uint64_t since_ns, struct ssc_attrs *at
 		*attrs = kept->attrs;
 	pthread_mutex_unlock(&kept->lock);
 	return is_there;
+}
+
+bool ssc_kept_last(struct ssc_kept *kept, struct ssc_attrs *attrs)
+{
+	bool is_known;
+
+	pthread_mutex_lock(&kept->lock);
+	is_known = kept->is_known;
+	if (is_known)
+		*attrs = kept->attrs;
+	pthread_mutex_unlock(&kept->lock);
+	return is_known;
 }

@@ -27,6 +27,7 @@ struct ssc_kept {
 	uint64_t floor;       /* replies to calls with lower tickets make nothing valid */
 	uint64_t shrunk;      /* n_arrived of the last reply that may have cut the file off */
 	uint64_t at_ns;
+	bool is_known; /* attrs were those of the object at some time */
 	struct ssc_attrs attrs;
 };
 
@@ -50,5 +51,8 @@ void ssc_kept_forget(struct ssc_kept *kept) SSC_NONNULL;
 
 /** @brief Copy out what is kept, if it came after @since_ns. */
 bool ssc_kept_get(struct ssc_kept *kept, uint64_t since_ns, struct ssc_attrs *attrs) SSC_NONNULL;
+
+/** @brief Copy out the last that is known, however old. False: nothing ever was. */
+bool ssc_kept_last(struct ssc_kept *kept, struct ssc_attrs *attrs) SSC_NONNULL;
 
 #endif /* SSC_KEPT_H */

@@ -111,6 +111,30 @@ static enum ssc_err attempt(const struct ssc_run *run, struct attempt *a, struct
 	return err;
 }
 
+/*
+ * The request of this thread that changed something last. What the cache above asks for a change of
+ * its own it asks on the same thread, in the same context; the time tells a context from the next
+ * one at its address.
+ */
+static __thread struct {
+	const struct req_op_context *ctx;
+	struct timespec start;
+} changed;
+
+static void note_change(const struct ssc_call *call)
+{
+	if (ssc_call_is_idempotent(call))
+		return;
+	changed.ctx = op_ctx;
+	changed.start = op_ctx->start_time;
+}
+
+bool ssc_run_has_changed(void)
+{
+	return changed.ctx == op_ctx && changed.start.tv_sec == op_ctx->start_time.tv_sec &&
+	       changed.start.tv_nsec == op_ctx->start_time.tv_nsec;
+}
+
 static bool is_root(const struct ssc_handle *h)
 {
 	return h != NULL && ssc_key_form(h->key.data) == SSC_KEY_ROOT;
@@ -130,6 +154,8 @@ enum ssc_err ssc_run(const struct ssc_run *run, struct ssc_call **call)
 		a.is_second = true;
 		err = attempt(run, &a, call);
 	}
+	if (err == SSC_OK)
+		note_change(*call);
 	return err;
 }
 

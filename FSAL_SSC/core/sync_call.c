@@ -71,6 +71,8 @@ struct flight {
 
 struct ssc_caller {
 	struct ssc_upstream *up; /* borrowed */
+	void (*on_late)(void *ctx, const struct ssc_call *call);
+	void *on_late_ctx;
 	_Atomic uint64_t timeout_ns;
 	pthread_mutex_t lock;
 	/* guarded by lock */
@@ -286,6 +288,8 @@ static void flight_late(struct ssc_call *call)
 	struct flight *f = call->ctx;
 	struct ssc_caller *caller = f->caller;
 
+	if (call->err == SSC_OK && caller->on_late != NULL)
+		caller->on_late(caller->on_late_ctx, call);
 	pthread_mutex_lock(&caller->lock);
 	if (f->state == FLIGHT_PENDING) {
 		if (ssc_sync_is_repeatable(call))
@@ -496,6 +500,13 @@ struct ssc_before ssc_caller_before(struct ssc_caller *caller, uint64_t who,
 }
 
 /* ---- the caller ---- */
+
+void ssc_caller_on_late(struct ssc_caller *caller,
+			void (*fn)(void *ctx, const struct ssc_call *call), void *ctx)
+{
+	caller->on_late = fn;
+	caller->on_late_ctx = ctx;
+}
 
 struct ssc_caller *ssc_caller_new(struct ssc_upstream *up, uint64_t timeout_ns)
 {

@@ -47,6 +47,16 @@ struct ssc_caller;
  */
 struct ssc_caller *ssc_caller_new(struct ssc_upstream *up, uint64_t timeout_ns) SSC_NONNULL;
 
+/**
+ * @brief Have @fn told of each call that was carried out after its caller was told to come back, and
+ *        that is not idempotent. Init only: before the first call.
+ *
+ * @fn runs on a thread of the upstream with no lock held, must not block, and reads @call only.
+ */
+void ssc_caller_on_late(struct ssc_caller *caller,
+			void (*fn)(void *ctx, const struct ssc_call *call), void *ctx)
+	__attribute__((nonnull(1)));
+
 /** @brief Free, after the upstream was stopped. */
 void ssc_caller_free(struct ssc_caller *caller);
 

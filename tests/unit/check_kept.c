@@ -66,6 +66,19 @@ START_TEST(nothing_is_kept_at_first)
 }
 END_TEST
 
+START_TEST(the_last_is_known_when_nothing_is_kept)
+{
+	struct ssc_attrs attrs;
+
+	ck_assert(!ssc_kept_last(&kept, &attrs));
+	arrive(ssc_kept_ticket(&kept), 10, 111);
+	ssc_kept_forget(&kept);
+	ck_assert_uint_eq(size_kept(), NOTHING);
+	ck_assert(ssc_kept_last(&kept, &attrs));
+	ck_assert_uint_eq(attrs.size, 111);
+}
+END_TEST
+
 START_TEST(the_latest_of_calls_one_after_another_is_kept)
 {
 	arrive(ssc_kept_ticket(&kept), 5, 100);
@@ -192,6 +205,7 @@ int main(void)
 
 	tcase_add_checked_fixture(order, setup, teardown);
 	tcase_add_test(order, nothing_is_kept_at_first);
+	tcase_add_test(order, the_last_is_known_when_nothing_is_kept);
 	tcase_add_test(order, the_latest_of_calls_one_after_another_is_kept);
 	tcase_add_test(order, of_overlapping_calls_the_later_ctime_is_kept);
 	tcase_add_test(order, within_one_tick_the_longer_file_is_the_later_one);

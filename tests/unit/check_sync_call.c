@@ -101,6 +101,33 @@ START_TEST(a_retry_takes_the_late_outcome)
 }
 END_TEST
 
+static unsigned int n_heard;
+
+static void hear(void *ctx, const struct ssc_call *call)
+{
+	ck_assert_ptr_eq(ctx, &n_heard);
+	ck_assert_int_eq(call->op, SSC_OP_MKDIR);
+	n_heard++;
+}
+
+START_TEST(late_changes_are_told_and_nothing_else)
+{
+	n_heard = 0;
+	ssc_caller_on_late(caller, hear, &n_heard);
+	push(SSC_OP_MKDIR, FAKE_LATE, SSC_OK);
+	ck_assert_int_eq(mkdir_as(1, "d"), SSC_E_TIMEDOUT);
+	ck_assert_uint_eq(n_heard, 0);
+	fake_upstream_release(fake, 0);
+	ck_assert_uint_eq(n_heard, 1);
+	push(SSC_OP_MKDIR, FAKE_LATE, SSC_E_ACCES);
+	ck_assert_int_eq(mkdir_as(1, "e"), SSC_E_TIMEDOUT);
+	fake_upstream_release(fake, 1);
+	ck_assert_uint_eq(n_heard, 1);
+	ck_assert_int_eq(mkdir_as(1, "f"), SSC_OK);
+	ck_assert_uint_eq(n_heard, 1);
+}
+END_TEST
+
 START_TEST(a_late_error_is_taken_too)
 {
 	push(SSC_OP_MKDIR, FAKE_LATE_AT_ONCE, SSC_E_EXIST); /* sent once: EXIST is true */
@@ -432,6 +459,7 @@ int main(void)
 	tcase_add_loop_test(waits, what_was_answered_in_time_is_not_kept, SSC_OK, SSC_E_TIMEDOUT);
 	tcase_add_loop_test(waits, what_was_answered_in_time_is_not_kept, SSC_E_DOWN, SSC_E_N);
 	tcase_add_test(joins, a_retry_takes_the_late_outcome);
+	tcase_add_test(joins, late_changes_are_told_and_nothing_else);
 	tcase_add_test(joins, a_late_error_is_taken_too);
 	tcase_add_test(joins, an_outcome_is_taken_once);
 	tcase_add_test(joins, a_retry_waits_up_to_its_own_limit);
