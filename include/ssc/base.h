@@ -8,7 +8,7 @@
  * Lock order of the whole module, outermost first. No lock is held across a network wait.
  *     handle.obj_lock (host)      share reservations of one file
  *     upstream.lock               connection choice, join table
- *     conn.lock                   one libnfs context, its calls in flight
+ *     conn.lock                   one connection, its calls in flight
  *     budget.lock, verifier.lock  leaves
  * A completion (ssc_call.done) runs with none of ours held.
  *

@@ -3,7 +3,7 @@
  * upstream.h - a server that we re-export, seen from above: calls go in, completions come out.
  *
  * Object     struct ssc_upstream: one server and export path behind an ops table. upstream/ has the
- *            one on libnfs, tests/fakes/ a scripted one; write-behind will be a third on top.
+ *            one for NFSv3 servers, tests/fakes/ a scripted one.
  *            struct ssc_call: one request with its arguments and, later, its result.
  * Lifetime   ssc_call_new (1 reference) -> fill in -> submit -> done -> ssc_call_put.
  * References holder          taken in        dropped in
@@ -269,7 +269,7 @@ const char *ssc_op_str(enum ssc_op op);
  */
 bool ssc_call_is_idempotent(const struct ssc_call *call) SSC_NONNULL;
 
-/* ---- the implementation on libnfs (FSAL_SSC/upstream/) ---- */
+/* ---- the implementation for NFSv3 servers (FSAL_SSC/upstream/) ---- */
 
 struct ssc_upstream_config {
 	const char *name;        /* for logs: "export 7" */
@@ -308,12 +308,12 @@ struct ssc_upstream_stats {
 };
 
 /**
- * @brief An upstream on libnfs. Its threads start here, its connection is made in the background:
+ * @brief An upstream that speaks NFSv3. Its threads start here, its connection is made in the background:
  *        a server that is down is no error.
  *
  * Owns:   @cfg and its strings are copied. *out is freed by ops->stop, then ops->free.
  * Blocks: no.
- * Errors: SSC_E_INVAL (the libnfs that was loaded is not one this build can drive, logged).
+ * Errors: SSC_E_SERVERFAULT (no thread can be had, logged).
  */
 enum ssc_err ssc_upstream_libnfs_new(const struct ssc_upstream_config *cfg,
 				     struct ssc_upstream **out) SSC_NONNULL SSC_MUST_CHECK;

@@ -123,6 +123,7 @@ START_TEST(late_changes_are_told_and_nothing_else)
 	ck_assert_int_eq(mkdir_as(1, "e"), SSC_E_TIMEDOUT);
 	fake_upstream_release(fake, 1);
 	ck_assert_uint_eq(n_heard, 1);
+	push(SSC_OP_MKDIR, FAKE_REPLY, SSC_OK);
 	ck_assert_int_eq(mkdir_as(1, "f"), SSC_OK);
 	ck_assert_uint_eq(n_heard, 1);
 }
