@@ -105,7 +105,7 @@ static bool start_upstream(struct ssc_export *exp)
 		.budget = ssc_module.budget,
 	};
 
-	if (ssc_upstream_libnfs_new(&cfg, &exp->up) != SSC_OK)
+	if (ssc_upstream_nfs3_new(&cfg, &exp->up) != SSC_OK)
 		return false;
 	atomic_store(&exp->timeout_ns, config->upstream_timeout_ms * SSC_NS_PER_MS);
 	exp->caller = ssc_caller_new(exp->up, atomic_load(&exp->timeout_ns));
@@ -257,7 +257,7 @@ static void log_figures(struct ssc_export *exp)
 	char ops[512] = "";
 	size_t len = 0;
 
-	ssc_upstream_libnfs_stats(exp->up, &stats);
+	ssc_upstream_nfs3_stats(exp->up, &stats);
 	for (int op = 0; op < SSC_OP_N && len < sizeof(ops); op++) {
 		if (stats.per_op[op] != 0)
 			len += (size_t)snprintf(ops + len, sizeof(ops) - len, " %s %llu",

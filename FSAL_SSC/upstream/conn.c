@@ -256,9 +256,9 @@ static void timeout_locked(struct ssc_conn *conn, struct ssc_call_priv *p,
 	atomic_fetch_sub(&conn->up->n_unanswered, 1);
 	cds_list_add_tail(&p->clink, comp);
 	/*
-	 * A READ's buffer is its submitter's again. Of a WRITE libnfs keeps a copy, but as long as it
-	 * counts others wait for the server that holds it. A silent server gets nothing new, so what it
-	 * holds beyond the bound is never more than the bound once.
+	 * The buffer is the submitter's again. What the socket had not taken of a WRITE was copied, but
+	 * as long as it counted others would wait for the server that holds it. A silent server gets
+	 * nothing new, so what it holds beyond the bound is never more than the bound once.
 	 */
 	give_budget(conn, p);
 	if (p->place == SSC_CALL_FLIGHT) {

@@ -498,7 +498,7 @@ static void budget_wake(struct ssc_budget_waiter *w)
 	ssc_conn_kick(caa_container_of(w, struct ssc_conn, budget_waiter));
 }
 
-bool ssc_conn_start(struct ssc_conn *conn, struct ssc_upstream_libnfs *up, unsigned int index)
+bool ssc_conn_start(struct ssc_conn *conn, struct ssc_upstream_nfs3 *up, unsigned int index)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;

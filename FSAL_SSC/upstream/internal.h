@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * internal.h - the upstream on libnfs: what its files share.
+ * internal.h - an NFSv3 server as upstream: what its files share.
  *
  * upstream.c  the ops table, choice of a connection, limits, root handle, figures
  * conn.c      one connection: queue, calls in flight, deadlines, completions
@@ -177,7 +177,7 @@ struct ssc_call_priv {
 
 struct ssc_conn {
 	/* constant after start */
-	struct ssc_upstream_libnfs *up;
+	struct ssc_upstream_nfs3 *up;
 	unsigned int index;
 	int evfd; /* wakes the loop thread */
 	pthread_t thread;
@@ -207,7 +207,7 @@ struct ssc_conn {
 	struct cds_list_head by_xid[SSC_XID_LISTS];
 	unsigned int n_long_reads;  /* in flight, with data worth placing */
 	uint32_t null_xid;          /* of the NULL call under way */
-	struct cds_list_head *comp; /* where a libnfs callback puts what is complete */
+	struct cds_list_head *comp; /* where a reply puts what is complete */
 	unsigned int n_ready;
 	bool in_budget_queue;
 	union ssc_sockaddr peer; /* of the last connection that came up */
@@ -231,7 +231,7 @@ struct ssc_conn {
 	bool complained;     /* of the present absence */
 };
 
-struct ssc_upstream_libnfs {
+struct ssc_upstream_nfs3 {
 	struct ssc_upstream base;
 	/* constant */
 	struct ssc_upstream_config cfg; /* strings owned */
@@ -269,7 +269,7 @@ static inline bool ssc_call_moves_data(const struct ssc_call *call)
 	return call->op == SSC_OP_READ || call->op == SSC_OP_WRITE;
 }
 
-bool ssc_conn_start(struct ssc_conn *conn, struct ssc_upstream_libnfs *up, unsigned int index);
+bool ssc_conn_start(struct ssc_conn *conn, struct ssc_upstream_nfs3 *up, unsigned int index);
 /** @brief Ask the loop thread to look around. Any thread. */
 void ssc_conn_kick(struct ssc_conn *conn);
 /** @brief After stopping was set: join the thread. */
@@ -315,9 +315,9 @@ void ssc_conn_run_late(struct ssc_conn *conn, struct cds_list_head *late);
 /* ---- silence.c ---- */
 
 /** @brief A call got no answer in time, and it is not the call's fault. */
-void ssc_upstream_note_silence(struct ssc_upstream_libnfs *up);
+void ssc_upstream_note_silence(struct ssc_upstream_nfs3 *up);
 /** @brief Some reply came, or a connection came up. */
-void ssc_upstream_note_reply(struct ssc_upstream_libnfs *up);
+void ssc_upstream_note_reply(struct ssc_upstream_nfs3 *up);
 /** @brief Whether a NULL call was sent and ought to have been answered by now. */
 bool ssc_conn_is_unheard_locked(struct ssc_conn *conn);
 /** @brief When a NULL call is due on a connection that is up; UINT64_MAX: not for now. */
@@ -355,11 +355,11 @@ enum ssc_err ssc_reply_status(uint32_t nfsstat3);
 /* ---- upstream.c ---- */
 
 /** @brief Some connection came up, or went down: for the breaker and the log. */
-void ssc_upstream_note_up(struct ssc_upstream_libnfs *up, struct ssc_conn *conn);
-void ssc_upstream_note_down(struct ssc_upstream_libnfs *up, struct ssc_conn *conn, const char *why);
+void ssc_upstream_note_up(struct ssc_upstream_nfs3 *up, struct ssc_conn *conn);
+void ssc_upstream_note_down(struct ssc_upstream_nfs3 *up, struct ssc_conn *conn, const char *why);
 /** @brief Whether @call (a WRITE) overlaps one that was answered TIMEDOUT and may still land. */
-bool ssc_upstream_write_must_wait(struct ssc_upstream_libnfs *up, struct ssc_call *call);
-void ssc_upstream_late_write_add(struct ssc_upstream_libnfs *up, struct ssc_call *call);
-void ssc_upstream_late_write_del(struct ssc_upstream_libnfs *up, struct ssc_call *call);
+bool ssc_upstream_write_must_wait(struct ssc_upstream_nfs3 *up, struct ssc_call *call);
+void ssc_upstream_late_write_add(struct ssc_upstream_nfs3 *up, struct ssc_call *call);
+void ssc_upstream_late_write_del(struct ssc_upstream_nfs3 *up, struct ssc_call *call);
 
 #endif /* SSC_UPSTREAM_INTERNAL_H */

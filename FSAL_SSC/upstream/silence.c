@@ -31,7 +31,7 @@
  */
 #define ANSWER_WITHIN_NS (250 * SSC_NS_PER_MS)
 
-void ssc_upstream_note_silence(struct ssc_upstream_libnfs *up)
+void ssc_upstream_note_silence(struct ssc_upstream_nfs3 *up)
 {
 	if (atomic_exchange(&up->silent, true))
 		return;
@@ -41,7 +41,7 @@ void ssc_upstream_note_silence(struct ssc_upstream_libnfs *up)
 		      up->cfg.name, up->cfg.server);
 }
 
-void ssc_upstream_note_reply(struct ssc_upstream_libnfs *up)
+void ssc_upstream_note_reply(struct ssc_upstream_nfs3 *up)
 {
 	if (!atomic_load(&up->silent) || !atomic_exchange(&up->silent, false))
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * sock.c - TCP sockets for libnfs: we make them, so that we choose the source port and options.
+ * sock.c - TCP sockets: source port, options, connecting without waiting.
  *
- * libnfs would try privileged ports whether wanted or not, set no TCP_NODELAY (a pipelined pair of
- * requests then waits 40 ms for a delayed acknowledgement) and no keepalive.
+ * Without TCP_NODELAY a pipelined pair of requests waits 40 ms for a delayed acknowledgement; without
+ * keepalive and a user timeout a peer that is gone is missed late.
  * Threads: any; nothing here blocks. No locks.
  */
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * upstream.c - one server on libnfs: its connections as one ops table.
+ * upstream.c - one server: its connections as one ops table.
  *
  * Choice    The first connected one that has little in flight, so that one reader finds many small
  *           replies at a time; else the one with the least. With none connected the first, whose
@@ -33,14 +33,14 @@
 /* A submitter inside submit sees stop within a slice of driving: so often stop looks. */
 #define STOP_POLL_NS (2 * SSC_NS_PER_MS)
 
-static struct ssc_upstream_libnfs *of(struct ssc_upstream *up)
+static struct ssc_upstream_nfs3 *of(struct ssc_upstream *up)
 {
-	return (struct ssc_upstream_libnfs *)up; /* base is the first member */
+	return (struct ssc_upstream_nfs3 *)up; /* base is the first member */
 }
 
 /* ---- late writes ---- */
 
-void ssc_upstream_late_write_add(struct ssc_upstream_libnfs *up, struct ssc_call *call)
+void ssc_upstream_late_write_add(struct ssc_upstream_nfs3 *up, struct ssc_call *call)
 {
 	pthread_mutex_lock(&up->lock);
 	cds_list_add(&ssc_priv(call)->wlink, &up->late_writes);
@@ -49,7 +49,7 @@ void ssc_upstream_late_write_add(struct ssc_upstream_libnfs *up, struct ssc_call
 	pthread_mutex_unlock(&up->lock);
 }
 
-void ssc_upstream_late_write_del(struct ssc_upstream_libnfs *up, struct ssc_call *call)
+void ssc_upstream_late_write_del(struct ssc_upstream_nfs3 *up, struct ssc_call *call)
 {
 	pthread_mutex_lock(&up->lock);
 	cds_list_del(&ssc_priv(call)->wlink);
@@ -69,7 +69,7 @@ static bool overlaps(const struct ssc_call *a, const struct ssc_call *b)
 	       (at <= other ? other - at < a->arg.io.count : at - other < b->arg.io.count);
 }
 
-bool ssc_upstream_write_must_wait(struct ssc_upstream_libnfs *up, struct ssc_call *call)
+bool ssc_upstream_write_must_wait(struct ssc_upstream_nfs3 *up, struct ssc_call *call)
 {
 	struct ssc_call_priv *p;
 	bool must = false;
@@ -90,7 +90,7 @@ bool ssc_upstream_write_must_wait(struct ssc_upstream_libnfs *up, struct ssc_cal
 
 /* ---- up and down ---- */
 
-void ssc_upstream_note_up(struct ssc_upstream_libnfs *up, struct ssc_conn *conn)
+void ssc_upstream_note_up(struct ssc_upstream_nfs3 *up, struct ssc_conn *conn)
 {
 	char addr[64];
 
@@ -103,7 +103,7 @@ void ssc_upstream_note_up(struct ssc_upstream_libnfs *up, struct ssc_conn *conn)
 			      ssc_sock_str(&conn->where.addrs[conn->addr_at], addr, sizeof(addr)));
 }
 
-void ssc_upstream_note_down(struct ssc_upstream_libnfs *up, struct ssc_conn *conn, const char *why)
+void ssc_upstream_note_down(struct ssc_upstream_nfs3 *up, struct ssc_conn *conn, const char *why)
 {
 	const uint64_t now = ssc_clock_now_ns();
 	uint64_t since;
@@ -133,7 +133,7 @@ static bool is_silent(struct ssc_upstream *base)
 
 /* ---- submit ---- */
 
-static struct ssc_conn *choose(struct ssc_upstream_libnfs *up)
+static struct ssc_conn *choose(struct ssc_upstream_nfs3 *up)
 {
 	struct ssc_conn *best = NULL, *closed = NULL;
 	uint64_t least = UINT64_MAX;
@@ -159,7 +159,7 @@ static struct ssc_conn *choose(struct ssc_upstream_libnfs *up)
 	return best;
 }
 
-static bool is_refused(struct ssc_upstream_libnfs *up, const struct ssc_conn *conn)
+static bool is_refused(struct ssc_upstream_nfs3 *up, const struct ssc_conn *conn)
 {
 	const uint64_t since = atomic_load(&up->down_since_ns);
 	const bool away = atomic_load(&conn->state) != SSC_CONN_UP;
@@ -181,7 +181,7 @@ static void answer_now(struct ssc_call *call, enum ssc_err err)
 
 static void submit(struct ssc_upstream *base, struct ssc_call *call)
 {
-	struct ssc_upstream_libnfs *up = of(base);
+	struct ssc_upstream_nfs3 *up = of(base);
 	struct ssc_conn *conn;
 
 	atomic_fetch_add(&up->users, 1);
@@ -224,7 +224,7 @@ static void wake(struct ssc_call *call)
  * A call of our own, waited for. NULL when it failed: then its fields may still change, by a late
  * reply. Else the caller puts it.
  */
-static struct ssc_call *ask(struct ssc_upstream_libnfs *up, enum ssc_op op, const struct ssc_fh *fh,
+static struct ssc_call *ask(struct ssc_upstream_nfs3 *up, enum ssc_op op, const struct ssc_fh *fh,
 			    uint64_t answer_by_ns)
 {
 	struct ssc_call *call = ssc_call_new(&up->base, op);
@@ -251,7 +251,7 @@ static uint32_t lower(uint32_t bound, uint32_t server)
 	return server != 0 && server < bound ? server : bound;
 }
 
-static void learn_limits(struct ssc_upstream_libnfs *up, const struct ssc_fh *root, uint64_t by)
+static void learn_limits(struct ssc_upstream_nfs3 *up, const struct ssc_fh *root, uint64_t by)
 {
 	struct ssc_call *info = ask(up, SSC_OP_FSINFO, root, by);
 	struct ssc_call *conf = ask(up, SSC_OP_PATHCONF, root, by);
@@ -278,7 +278,7 @@ static void learn_limits(struct ssc_upstream_libnfs *up, const struct ssc_fh *ro
 }
 
 /* Where the MOUNT service is: the address that NFS was found at, with its own port. */
-static enum ssc_err mount_once(struct ssc_upstream_libnfs *up, uint64_t by, struct ssc_fh *fh)
+static enum ssc_err mount_once(struct ssc_upstream_nfs3 *up, uint64_t by, struct ssc_fh *fh)
 {
 	const struct ssc_oneshot o = {up->cfg.use_privileged_port, by, &up->stopping};
 	union ssc_sockaddr to;
@@ -306,7 +306,7 @@ static enum ssc_err mount_once(struct ssc_upstream_libnfs *up, uint64_t by, stru
 }
 
 /* Until the first connection is up, an attempt failed, or the deadline. */
-static enum ssc_err wait_up_locked(struct ssc_upstream_libnfs *up, uint64_t by)
+static enum ssc_err wait_up_locked(struct ssc_upstream_nfs3 *up, uint64_t by)
 {
 	while (atomic_load(&up->conns[0].state) != SSC_CONN_UP) {
 		if (atomic_load(&up->stopping))
@@ -321,7 +321,7 @@ static enum ssc_err wait_up_locked(struct ssc_upstream_libnfs *up, uint64_t by)
 
 static enum ssc_err root(struct ssc_upstream *base, bool refresh, uint64_t by, struct ssc_fh *fh)
 {
-	struct ssc_upstream_libnfs *up = of(base);
+	struct ssc_upstream_nfs3 *up = of(base);
 	struct ssc_fh found = {0};
 	enum ssc_err err = SSC_OK;
 	unsigned int seen;
@@ -364,7 +364,7 @@ out:
 
 static void limits(struct ssc_upstream *base, struct ssc_upstream_limits *out)
 {
-	struct ssc_upstream_libnfs *up = of(base);
+	struct ssc_upstream_nfs3 *up = of(base);
 
 	pthread_mutex_lock(&up->lock);
 	*out = up->limits;
@@ -375,7 +375,7 @@ static void limits(struct ssc_upstream *base, struct ssc_upstream_limits *out)
 
 static void stop(struct ssc_upstream *base)
 {
-	struct ssc_upstream_libnfs *up = of(base);
+	struct ssc_upstream_nfs3 *up = of(base);
 	const struct timespec pause = {.tv_nsec = STOP_POLL_NS};
 
 	if (atomic_exchange(&up->stopping, true))
@@ -394,7 +394,7 @@ static void stop(struct ssc_upstream *base)
 
 static void destroy(struct ssc_upstream *base)
 {
-	struct ssc_upstream_libnfs *up = of(base);
+	struct ssc_upstream_nfs3 *up = of(base);
 
 	for (unsigned int i = 0; i < up->n_conns; i++)
 		ssc_conn_fini(&up->conns[i]);
@@ -424,10 +424,9 @@ static const char *copy(const char *s)
 	return c;
 }
 
-enum ssc_err ssc_upstream_libnfs_new(const struct ssc_upstream_config *cfg,
-				     struct ssc_upstream **out)
+enum ssc_err ssc_upstream_nfs3_new(const struct ssc_upstream_config *cfg, struct ssc_upstream **out)
 {
-	struct ssc_upstream_libnfs *up;
+	struct ssc_upstream_nfs3 *up;
 	unsigned int n = cfg->connections;
 	uint32_t xid = 0;
 
@@ -472,9 +471,9 @@ enum ssc_err ssc_upstream_libnfs_new(const struct ssc_upstream_config *cfg,
 	return SSC_OK;
 }
 
-void ssc_upstream_libnfs_stats(struct ssc_upstream *base, struct ssc_upstream_stats *s)
+void ssc_upstream_nfs3_stats(struct ssc_upstream *base, struct ssc_upstream_stats *s)
 {
-	struct ssc_upstream_libnfs *up = of(base);
+	struct ssc_upstream_nfs3 *up = of(base);
 	struct ssc_upstream_counters *n = &up->n;
 
 	memset(s, 0, sizeof(*s));

@@ -315,11 +315,10 @@ struct ssc_upstream_stats {
  * Blocks: no.
  * Errors: SSC_E_SERVERFAULT (no thread can be had, logged).
  */
-enum ssc_err ssc_upstream_libnfs_new(const struct ssc_upstream_config *cfg,
-				     struct ssc_upstream **out) SSC_NONNULL SSC_MUST_CHECK;
+enum ssc_err ssc_upstream_nfs3_new(const struct ssc_upstream_config *cfg,
+				   struct ssc_upstream **out) SSC_NONNULL SSC_MUST_CHECK;
 
-/** @brief Copy the figures of one made by ssc_upstream_libnfs_new. Any thread, does not block. */
-void ssc_upstream_libnfs_stats(struct ssc_upstream *up,
-			       struct ssc_upstream_stats *stats) SSC_NONNULL;
+/** @brief Copy the figures of one made by ssc_upstream_nfs3_new. Any thread, does not block. */
+void ssc_upstream_nfs3_stats(struct ssc_upstream *up, struct ssc_upstream_stats *stats) SSC_NONNULL;
 
 #endif /* SSC_UPSTREAM_H */

@@ -65,7 +65,7 @@ static inline struct ssc_upstream_config config(void)
 
 static inline void open_upstream(const struct ssc_upstream_config *cfg)
 {
-	ck_assert_int_eq(ssc_upstream_libnfs_new(cfg, &up), SSC_OK);
+	ck_assert_int_eq(ssc_upstream_nfs3_new(cfg, &up), SSC_OK);
 }
 
 static inline void close_upstream(void)
@@ -250,7 +250,7 @@ static inline struct ssc_upstream_stats stats(void)
 {
 	struct ssc_upstream_stats s;
 
-	ssc_upstream_libnfs_stats(up, &s);
+	ssc_upstream_nfs3_stats(up, &s);
 	return s;
 }
 
