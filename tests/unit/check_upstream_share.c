@@ -120,6 +120,7 @@ START_TEST(much_data_opens_another_connection)
 	struct ssc_fh fh;
 	int i;
 
+	round_trip(); /* so that it has a connection, to be counted below */
 	close_upstream();
 	cfg.connections = 2;
 	open_upstream(&cfg);
