@@ -61,7 +61,7 @@ steps() {
 	try "remove an id that is not there" remove "$s" 99
 
 	# In the middle of writing.
-	client "$s" /b speed /big 1000 >/dev/null 2>&1 &
+	"$CLIENT" -w 1 "$(url3 "$s" /b)" speed /big 1000 >/dev/null 2>&1 & # itself, so that kill reaches it
 	i=$!
 	sleep 0.5
 	try "remove while it is written to" remove "$s" 12

@@ -398,12 +398,16 @@ static int usage(void)
 	return 2;
 }
 
+/* libnfs may retry for ever when the server is gone: no client outlives its script by much. */
+#define LIFE_S 300
+
 int main(int argc, char **argv)
 {
 	struct client c = {.wait_s = 120};
 	const struct command *cmd = NULL;
 	int opt, status;
 
+	alarm(LIFE_S);
 	while ((opt = getopt(argc, argv, "+u:g:w:")) != -1) {
 		if (opt == 'u')
 			c.uid = atoi(optarg);
