@@ -11,7 +11,7 @@ series=$1
 shift
 
 start_pair
-boot guest "$series" 1 -t "${SSC_GUEST_LIMIT:-240}" \
+boot guest "$series" 1 -t "${SSC_GUEST_LIMIT:-420}" \
 	"$here/torture.payload" "$(addr 2)" /re "${SSC_GUEST_MANY:-10000}" "$@"
 guest_results guest "$series v"
 check "$series guest came to its end" [ "$GUEST_RC" -le 1 ]
