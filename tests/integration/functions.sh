@@ -306,7 +306,12 @@ kill9() {
 	unset "PID[$1]"
 }
 
-sigstop() { kill -STOP "${PID[$1]}"; }
+# Each thread stops at its own next return to the kernel: some still answer just after kill.
+all_stopped() { ! grep -h '^State:' "/proc/$1"/task/*/status | grep -qv 'T (stopped)'; }
+sigstop() {
+	kill -STOP "${PID[$1]}"
+	wait_for 10 all_stopped "${PID[$1]}"
+}
 sigcont() { kill -CONT "${PID[$1]}"; }
 
 # Figures of a running server.
