@@ -103,15 +103,22 @@ void ssc_upstream_note_up(struct ssc_upstream_nfs3 *up, struct ssc_conn *conn)
 			      ssc_sock_str(&conn->where.addrs[conn->addr_at], addr, sizeof(addr)));
 }
 
+static bool is_any_up(struct ssc_upstream_nfs3 *up)
+{
+	for (unsigned int i = 0; i < up->n_conns; i++) {
+		if (atomic_load(&up->conns[i].state) == SSC_CONN_UP)
+			return true;
+	}
+	return false;
+}
+
 void ssc_upstream_note_down(struct ssc_upstream_nfs3 *up, struct ssc_conn *conn, const char *why)
 {
 	const uint64_t now = ssc_clock_now_ns();
 	uint64_t since;
 
-	for (unsigned int i = 0; i < up->n_conns; i++) {
-		if (atomic_load(&up->conns[i].state) == SSC_CONN_UP)
-			return; /* one lost connection of several */
-	}
+	if (is_any_up(up))
+		return; /* one lost connection of several */
 	since = 0;
 	if (atomic_compare_exchange_strong(&up->down_since_ns, &since, now ? now : 1) ||
 	    !conn->complained)
@@ -121,6 +128,9 @@ void ssc_upstream_note_down(struct ssc_upstream_nfs3 *up, struct ssc_conn *conn,
 		ssc_log_warn("%s: upstream %s is still away: %s", up->cfg.name, up->cfg.server,
 			     why);
 	conn->complained = true;
+	/* Another one came up meanwhile: its note_up may have cleared what was not set yet. */
+	if (is_any_up(up))
+		atomic_store(&up->down_since_ns, 0);
 	pthread_mutex_lock(&up->lock);
 	pthread_cond_broadcast(&up->root_cond);
 	pthread_mutex_unlock(&up->lock);
