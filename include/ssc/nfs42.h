@@ -63,7 +63,7 @@ enum ssc_netloc_type { SSC_NL4_NAME = 1, SSC_NL4_URL = 2, SSC_NL4_NETADDR = 3 };
 
 struct ssc_netloc {
 	enum ssc_netloc_type type;
-	/* NETADDR; text, NUL ended. Of the other types nothing is kept, and they are not encoded. */
+	/* NETADDR; text, NUL ended. Of the other types nothing is kept, so encoding them fails. */
 	char netid[SSC_NETID_MAX + 1];
 	char uaddr[SSC_UADDR_MAX + 1];
 };
