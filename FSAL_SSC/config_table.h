@@ -33,7 +33,9 @@
 	X(BOOL, Tune_Malloc, tune_malloc, true, 0, 1, "", "start", \
 	  "Keep glibc's malloc from giving large buffers back to the kernel after each use (whole server)") \
 	X(UI64, Memory_Max_Bytes, memory_max_bytes, 536870912, 16777216, 1099511627776, "bytes", "start", \
-	  "Bound on the data that all re-exports together keep in flight")
+	  "Bound on the data that all re-exports together keep in flight") \
+	X(BOOL, Enable_Copy, enable_copy, true, 0, 1, "", "start", \
+	  "Serve NFSv4.2 server-side copy, and mend what the server's own NFSv4.2 operations get wrong; false leaves the server as it is")
 
 #define SSC_CONFIG_EXPORT(X) \
 	X(STR, Server, server, NULL, 1, 253, "", "export", \

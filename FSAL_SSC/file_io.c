@@ -288,7 +288,7 @@ static fsal_status_t io_commit2(struct fsal_obj_handle *obj, off_t offset, size_
 		is_lost = settle(h, &args, n_unstable, call->res.io.verf);
 	}
 	ssc_call_put(call);
-	if (is_lost && op_ctx->nfs_vers == NFS_V3 && !ssc_op_bind_v3()) {
+	if (is_lost && op_ctx->nfs_vers == NFS_V3 && !ssc_op_has_v3()) {
 		ssc_log_crit("%s: the upstream restarted and lost data of file id %llu that an "
 			     "NFSv3 client had not committed; the client is told EIO",
 			     exp->name, (unsigned long long)obj->fileid);

@@ -16,6 +16,7 @@
 
 #include "abi.h"
 #include "glue.h"
+#include "nfs42.h"
 #include "op_bind.h"
 
 /*
@@ -87,7 +88,9 @@ static fsal_status_t init_config(struct fsal_module *module, config_file_t file,
 	if (ssc_module.config.tune_malloc)
 		tune_malloc();
 	ssc_module.budget = ssc_budget_new(ssc_module.config.memory_max_bytes);
-	(void)ssc_op_bind(); /* without it re-exports work all the same, see file_io.c */
+	(void)ssc_op_bind_v3(); /* without it re-exports work all the same, see file_io.c */
+	if (ssc_module.config.enable_copy)
+		(void)ssc_op_bind_v4(ssc_nfs42_rows, ssc_nfs42_n_rows);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 

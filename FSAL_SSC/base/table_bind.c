@@ -2,6 +2,7 @@
 /*
  * table_bind.c - see table_bind.h. Knows the loader's program headers and nothing of the host.
  */
+#include <errno.h>
 #include <link.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -79,6 +80,39 @@ static uintptr_t pointer_at(uintptr_t at)
 	return p;
 }
 
+static uintptr_t value_at(uintptr_t at, size_t bytes)
+{
+	uint32_t word;
+
+	if (bytes == sizeof(uintptr_t))
+		return pointer_at(at);
+	memcpy(&word, (const void *)at, sizeof(word));
+	return word;
+}
+
+static bool has_known(const struct ssc_table_shape *shape, uintptr_t table)
+{
+	for (size_t i = 0; i < shape->n_known; i++) {
+		const struct ssc_table_known *k = &shape->known[i];
+
+		if (value_at(table + k->row * shape->row_bytes + k->offset, k->bytes) != k->value)
+			return false;
+	}
+	return true;
+}
+
+static bool has_same(const struct ssc_table_shape *shape, uintptr_t table)
+{
+	const uintptr_t member = table + shape->same_offset;
+
+	for (size_t i = 1; i < shape->n_same; i++) {
+		if (pointer_at(member + shape->same_rows[i] * shape->row_bytes) !=
+		    pointer_at(member + shape->same_rows[0] * shape->row_bytes))
+			return false;
+	}
+	return true;
+}
+
 static bool is_table(const struct ssc_table_image *image, const struct ssc_table_shape *shape,
 		     uintptr_t at)
 {
@@ -92,7 +126,7 @@ static bool is_table(const struct ssc_table_image *image, const struct ssc_table
 				return false;
 		}
 	}
-	return true;
+	return has_known(shape, at) && has_same(shape, at);
 }
 
 void *ssc_table_find(const struct ssc_table_image *image, const struct ssc_table_shape *shape)
@@ -112,13 +146,46 @@ void *ssc_table_find(const struct ssc_table_image *image, const struct ssc_table
 	return found;
 }
 
-bool ssc_table_store(void **slot, void *value)
+/* One store is one instruction, so that no reader sees half of it. */
+static bool store(void *slot, size_t bytes, uintptr_t value)
 {
 	const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
 	void *page = (void *)((uintptr_t)slot / page_bytes * page_bytes);
 
 	if (mprotect(page, page_bytes, PROT_READ | PROT_WRITE) != 0)
 		return false;
-	__atomic_store_n(slot, value, __ATOMIC_RELEASE);
+	if (bytes == sizeof(uintptr_t))
+		__atomic_store_n((uintptr_t *)slot, value, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n((uint32_t *)slot, (uint32_t)value, __ATOMIC_RELEASE);
 	return mprotect(page, page_bytes, PROT_READ) == 0;
+}
+
+bool ssc_table_undo(const struct ssc_table_change *changes, size_t n)
+{
+	bool is_undone = true;
+
+	while (n-- > 0) {
+		if (!store(changes[n].slot, changes[n].bytes, changes[n].old))
+			is_undone = false;
+	}
+	return is_undone;
+}
+
+bool ssc_table_change(struct ssc_table_change *changes, size_t n)
+{
+	int why;
+
+	for (size_t i = 0; i < n; i++) {
+		struct ssc_table_change *c = &changes[i];
+
+		c->old = value_at((uintptr_t)c->slot, c->bytes);
+		if (store(c->slot, c->bytes, c->value))
+			continue;
+		why = errno;
+		(void)ssc_table_undo(changes, i + 1); /* it may have been stored already */
+		errno = why;
+		return false;
+	}
+	return true;
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * nfs42.c - see nfs42.h. One row for each operation, and no code.
+ */
+#include "compound_xdr.h"
+#include "nfs42.h"
+
+const struct ssc_op_row ssc_nfs42_rows[] = {
+	{.op = NFS4_OP_COPY, .resp_size = SSC_COPY_RES_WIRE_MAX},
+	{.op = NFS4_OP_COPY_NOTIFY, .resp_size = SSC_STATUS_RES_WIRE},
+	{.op = NFS4_OP_OFFLOAD_CANCEL, .resp_size = SSC_STATUS_RES_WIRE},
+	{.op = NFS4_OP_OFFLOAD_STATUS, .resp_size = SSC_OFFLOAD_STATUS_RES_WIRE_MAX},
+	{.op = NFS4_OP_CLONE, .resp_size = SSC_STATUS_RES_WIRE},
+};
+
+const size_t ssc_nfs42_n_rows = sizeof(ssc_nfs42_rows) / sizeof(ssc_nfs42_rows[0]);
