@@ -6,10 +6,12 @@
  * States     RUNNING -> ENDED (outcome known, callback owed) -> TOLD (callback answered) -> gone
  *            cancelled by its client: gone at once for the client, no callback; the copy itself ends
  *            in its own time.
- *            A state that is ENDED or TOLD stays for keep_ns, so that OFFLOAD_STATUS finds it; a
- *            callback that cannot be sent now is tried again when retry_ns passed or poke says so.
- * Limits     max in all, max per client, counted while RUNNING; above them NULL, and the caller serves the
- *            request synchronously. States kept after the end are bounded too: the oldest goes.
+ *            A state that is ENDED or TOLD stays for keep_ns, so that OFFLOAD_STATUS finds it, also
+ *            after an OFFLOAD_CANCEL that came too late; a callback that cannot be sent now is tried
+ *            again when retry_ns passed or poke says so. Never are two of one copy on their way.
+ * Limits     max in all, max per client, counted until the copy ends, cancelled or not; above them
+ *            NULL, and the caller serves the request synchronously. States kept after the end are
+ *            bounded too: the oldest of those that were told goes, else the oldest.
  * References holder              taken in            dropped in
  *            the table           new                 gone
  *            the running copy    new                 ssc_copy_state_end
@@ -36,11 +38,15 @@ struct ssc_copy_outcome {
 struct ssc_copy_state_ops {
 	/** @brief Contiguous bytes so far of the copy behind @ctx. Must not block. */
 	uint64_t (*progress)(void *ctx);
-	/** @brief End it early. Its end is reported all the same. Must not block. */
+	/**
+	 * @brief End it early. Its end is reported all the same. Must not block. Comes at most once,
+	 *        perhaps before ssc_copy_state_new has returned.
+	 */
 	void (*cancel)(void *ctx);
 	/**
 	 * @brief Send CB_OFFLOAD. Ends with ssc_copy_state_told, exactly once, within or later.
-	 *        Runs on the timer thread or on that of ssc_copy_state_end.
+	 *        Runs on the timer thread or on that of ssc_copy_state_end. What it is given stays
+	 *        until then.
 	 */
 	void (*send)(void *ctx, struct ssc_copy_state *state, const struct ssc_stateid *stateid,
 		     const struct ssc_copy_outcome *outcome);
@@ -51,10 +57,14 @@ struct ssc_copy_state_ops {
 struct ssc_copy_table_config {
 	uint32_t max;            /* Copy_Max */
 	uint32_t max_per_client; /* Copy_Max_Per_Client */
-	uint32_t kept_max;       /* of states kept after the end */
+	uint32_t kept_max;       /* of states kept after the end, > 0 */
 	uint64_t keep_ns;
-	uint64_t retry_ns;         /* between attempts of a callback; doubles up to keep_ns / 4 */
-	uint32_t instance;         /* of this server's life: part of every stateid */
+	uint64_t retry_ns; /* between attempts of a callback; doubles up to keep_ns / 4 */
+	/*
+	 * The upper half of every client id of the host, which its stateids have at bytes 4 to 7 of
+	 * other. Ours never do, so that none can be taken for the other.
+	 */
+	uint32_t instance;
 	struct ssc_timers *timers; /* borrowed */
 };
 
@@ -66,7 +76,10 @@ enum ssc_copy_told {
 
 struct ssc_copy_table *ssc_copy_table_new(const struct ssc_copy_table_config *cfg) SSC_NONNULL;
 
-/** @brief Every copy has ended. Frees the states that are kept. NULL is allowed. */
+/**
+ * @brief Frees the states that are kept; no callback is sent from now on. Copies that have not ended and
+ *        callbacks that were not answered may do so later. NULL is allowed.
+ */
 void ssc_copy_table_free(struct ssc_copy_table *table);
 
 /**
@@ -90,7 +103,10 @@ void ssc_copy_table_status(struct ssc_copy_table *table, uint64_t client,
 			   const struct ssc_stateid *stateid,
 			   struct ssc_offload_status_res *res) SSC_NONNULL;
 
-/** @brief OFFLOAD_CANCEL: nfsstat4. */
+/**
+ * @brief OFFLOAD_CANCEL: nfsstat4. NFS4ERR_COMPLETE_ALREADY for a copy that has ended: nothing changes
+ *        then, a callback that is owed is sent.
+ */
 uint32_t ssc_copy_table_cancel(struct ssc_copy_table *table, uint64_t client,
 			       const struct ssc_stateid *stateid) SSC_NONNULL;
 
@@ -99,6 +115,14 @@ void ssc_copy_table_poke(struct ssc_copy_table *table, uint64_t client) SSC_NONN
 
 /** @brief The client is gone: its copies end, its states go, no callbacks. */
 void ssc_copy_table_client_gone(struct ssc_copy_table *table, uint64_t client) SSC_NONNULL;
+
+/**
+ * @brief The smallest client above *@client that has states, in *@client. False: none.
+ *
+ * Begin with 0; for who looks regularly whether clients are gone.
+ */
+bool ssc_copy_table_next_client(struct ssc_copy_table *table,
+				uint64_t *client) SSC_NONNULL SSC_MUST_CHECK;
 
 /**
  * @brief Cancel the copies from or to @export_id (callbacks say ADMIN_REVOKED) and wait until they ended, at
@@ -111,7 +135,8 @@ bool ssc_copy_table_stop(struct ssc_copy_table *table, uint64_t until_ns);
 
 struct ssc_copy_table_stats {
 	uint32_t running, kept;
-	uint64_t started, refused, cancelled, callbacks_sent, callbacks_again;
+	uint64_t started, refused, cancelled;
+	uint64_t callbacks_sent, callbacks_again; /* again: of those sent, SSC_TOLD_AGAIN */
 };
 
 void ssc_copy_table_stats(struct ssc_copy_table *table,
