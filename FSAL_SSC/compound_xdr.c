@@ -17,6 +17,7 @@
 #include "nfs_proto_functions.h"
 
 #include "compound_xdr.h"
+#include "mended.h"
 
 #define MINOR_WITH_COPY 2
 
@@ -183,6 +184,8 @@ static bool resop(XDR *xdrs, void *arg)
 	struct host_xio host = {{false, word_encode, bytes_encode}, xdrs};
 	uint32_t number = op->resop;
 
+	if (xdrs->x_op == XDR_ENCODE && number == NFS4_OP_READ_PLUS)
+		return ssc_mended_read_plus_encode(xdrs, op);
 	if (xdrs->x_op != XDR_ENCODE || args_bytes(number) == 0)
 		return xdr_nfs_resop4(xdrs, op);
 	if (!ssc_xio_u32(&host.io, &number))

@@ -5,7 +5,8 @@
  * The server's own procedure reads nothing of the arguments of COPY, COPY_NOTIFY, OFFLOAD_CANCEL,
  * OFFLOAD_STATUS and CLONE, so it takes them for the next operation, and it answers these with
  * another operation's result. Here they go through nfs42.h; all others go the server's way, byte
- * for byte. In minor versions before 2 the five do not exist, and nothing of ours happens.
+ * for byte, but for READ_PLUS's result (see mended.h). In minor versions before 2 the five do not
+ * exist, and nothing of ours happens.
  *
  * Arguments  lie in memory of their own, and the operation's union keeps its address. They are made
  *            by decoding and freed with the compound, whether it was decoded to its end or not.

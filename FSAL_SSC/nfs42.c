@@ -3,9 +3,17 @@
  * nfs42.c - see nfs42.h. One row for each operation, and no code.
  */
 #include "compound_xdr.h"
+#include "mended.h"
 #include "nfs42.h"
 
 const struct ssc_op_row ssc_nfs42_rows[] = {
+	{.op = NFS4_OP_GETATTR, .funct = ssc_mended_getattr},
+	{.op = NFS4_OP_READDIR, .funct = ssc_mended_readdir},
+	{.op = NFS4_OP_READ_PLUS,
+	 .funct = ssc_mended_read_plus,
+	 .resume = ssc_mended_read_plus_resume,
+	 .free_res = ssc_mended_read_plus_free},
+	{.op = NFS4_OP_SEEK, .funct = ssc_mended_seek, .resume = ssc_mended_seek_resume},
 	{.op = NFS4_OP_COPY, .resp_size = SSC_COPY_RES_WIRE_MAX},
 	{.op = NFS4_OP_COPY_NOTIFY, .resp_size = SSC_STATUS_RES_WIRE},
 	{.op = NFS4_OP_OFFLOAD_CANCEL, .resp_size = SSC_STATUS_RES_WIRE},
