@@ -73,6 +73,8 @@ class Reply:
 class Nfs:
     """One client with one session."""
 
+    MAX_REPLY = 1 << 20
+
     def __init__(self, host, port, path, who, minor=1):
         self.minor = minor
         self.socket = socket.create_connection((host, port), 20)
@@ -126,7 +128,7 @@ class Nfs:
         reply.fixed(8)
         client = reply.u64()
         sequence = reply.u32()
-        channel = struct.pack(">IIIIII", 0, 1 << 20, 1 << 20, 8192, 16, 1) + struct.pack(">I", 0)
+        channel = struct.pack(">IIIIII", 0, 1 << 20, self.MAX_REPLY, 8192, 16, 1) + struct.pack(">I", 0)
         op = struct.pack(">IQII", OP["CREATE_SESSION"], client, sequence, 0) + channel + channel
         op += struct.pack(">III", 0x40000000, 1, 0)
         status, reply = self.call([op])
