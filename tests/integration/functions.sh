@@ -325,7 +325,8 @@ rss_kib() { awk '/^VmRSS/ { print $2 }' "/proc/${PID[$1]}/status"; }
 declare -A LOG_MARK=()
 log_mark() { LOG_MARK[$1]=$(wc -l <"$T/$1/log"); }
 
-log_has() { tail -n "+$((${LOG_MARK[$1]-0} + 1))" "$T/$1/log" | grep -Eq -- "$2"; }
+# No pipe: grep ends at the first match, and a long log's tail would then count as failed.
+log_has() { grep -Eq -- "$2" < <(tail -n "+$((${LOG_MARK[$1]-0} + 1))" "$T/$1/log"); }
 
 # expect_log NAME PATTERN [SECONDS]: a check that a line shows up.
 expect_log() { check "log of $1 says: $2" wait_for "${3:-5}" log_has "$1" "$2"; }
