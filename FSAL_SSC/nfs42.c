@@ -2,11 +2,13 @@
 /*
  * nfs42.c - see nfs42.h. One row for each operation, and no code.
  */
+#include "cb_channel.h"
 #include "compound_xdr.h"
 #include "mended.h"
 #include "nfs42.h"
 
 const struct ssc_op_row ssc_nfs42_rows[] = {
+	{.op = NFS4_OP_BIND_CONN_TO_SESSION, .funct = ssc_op_bind_conn},
 	{.op = NFS4_OP_GETATTR, .funct = ssc_mended_getattr},
 	{.op = NFS4_OP_READDIR, .funct = ssc_mended_readdir},
 	{.op = NFS4_OP_READ_PLUS,
