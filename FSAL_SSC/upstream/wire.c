@@ -267,12 +267,19 @@ static enum ssc_err take_record(struct ssc_wire *w, const uint8_t *bytes, size_t
 	const char *what;
 	struct ssc_xdr x;
 	enum ssc_err err;
-	uint32_t xid;
+	uint32_t xid, type;
 
 	ssc_xdr_init(&x, bytes, len);
 	xid = ssc_xdr_u32(&x);
-	if (ssc_xdr_u32(&x) != 1) /* not a REPLY; or nothing there */
+	type = ssc_xdr_u32(&x);
+	if (!ssc_xdr_ok(&x) || type > 1)
 		return SSC_E_PROTO;
+	if (type == 0) { /* CALL */
+		if (!w->ops->call)
+			return SSC_E_PROTO;
+		w->ops->call(w->ctx, xid, x.at, (size_t)(x.end - x.at));
+		return SSC_OK;
+	}
 	err = read_header(&x, &what);
 	if (!ssc_xdr_ok(&x))
 		return SSC_E_PROTO;

@@ -58,6 +58,12 @@ struct ssc_wire_ops {
 
 	/** @brief Whether the place given for @xid may still be written to. */
 	bool (*still)(void *ctx, uint32_t xid);
+
+	/**
+	 * @brief A call came in, over a connection that is the server's back channel: @bytes are what
+	 *        follows the word CALL. NULL: calls are a breach of protocol.
+	 */
+	void (*call)(void *ctx, uint32_t xid, const void *bytes, size_t len);
 };
 
 struct ssc_wire;
@@ -76,7 +82,8 @@ size_t ssc_wire_header(uint8_t *buf, uint32_t xid, const struct ssc_wire_procedu
 		       const struct ssc_cred *cred);
 
 /**
- * @brief Send the call of @len bytes in @buf, followed by @bytes of @iov and their padding.
+ * @brief Send the call of @len bytes in @buf, followed by @bytes of @iov and their padding. Or the
+ *        reply to one that came in: @buf has room for the record mark in front.
  *
  * @hold: more will follow at once, gather it. Errors: SSC_E_CONN.
  */

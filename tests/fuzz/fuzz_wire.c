@@ -51,7 +51,7 @@ static bool still(void *ctx, uint32_t xid)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct ssc_wire_ops ops = {reply, place, still};
+	static const struct ssc_wire_ops ops = {.reply = reply, .place = place, .still = still};
 	struct ssc_upstream up = {.call_priv_bytes = 0};
 	struct iovec iov[2];
 	struct ssc_wire *w;
