@@ -62,19 +62,35 @@ static bool got_still(void *ctx, uint32_t xid)
 	return got.is_still;
 }
 
-static const struct ssc_wire_ops ops = {got_reply, got_place, got_still};
+static void got_call(void *ctx, uint32_t xid, const void *bytes, size_t len)
+{
+	got_reply(ctx, xid, SSC_OK, bytes, len, false, "");
+}
 
-static void set_up(void)
+static const struct ssc_wire_ops ops = {.reply = got_reply, .place = got_place, .still = got_still};
+static const struct ssc_wire_ops both_ways = {
+	.reply = got_reply,
+	.place = got_place,
+	.still = got_still,
+	.call = got_call,
+};
+
+static void set_up_with(const struct ssc_wire_ops *with)
 {
 	int fds[2];
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 	memset(&got, 0, sizeof(got));
-	wire = ssc_wire_new(fds[0], &ops, &got);
+	wire = ssc_wire_new(fds[0], with, &got);
 	peer = fds[1];
 	n_out = 0;
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 7 + i / 251);
+}
+
+static void set_up(void)
+{
+	set_up_with(&ops);
 }
 
 static void tear_down(void)
@@ -182,6 +198,36 @@ START_TEST(refuses_nonsense)
 		put(nonsense[_i].words[i]);
 	ck_assert_int_eq(feed(1000), SSC_E_PROTO);
 	ck_assert_int_eq(got.n, 0);
+}
+END_TEST
+
+START_TEST(takes_calls_where_they_are_wanted)
+{
+	tear_down();
+	set_up_with(&both_ways);
+	put_reply(4, 4);
+	put(1);
+	put(0x80000010u);
+	put(77);
+	put(0); /* CALL */
+	put(2);
+	put(3);
+	put_reply(5, 4);
+	put(2);
+	ck_assert_int_eq(feed(steps[_i]), SSC_OK);
+	ck_assert_int_eq(got.n, 3);
+	ck_assert_uint_eq(got.xid, 5);
+	put(0x8000000cu);
+	put(78);
+	put(0);
+	put(2);
+	ck_assert_int_eq(feed(1000), SSC_OK);
+	ck_assert_uint_eq(got.xid, 78);
+	ck_assert_uint_eq(got.len, 4);
+	put(0x80000008u);
+	put(79);
+	put(2); /* neither call nor reply */
+	ck_assert_int_eq(feed(1000), SSC_E_PROTO);
 }
 END_TEST
 
@@ -351,6 +397,7 @@ int main(void)
 	tcase_add_loop_test(in, takes_replies_in_any_pieces, 0, N_OF(steps));
 	tcase_add_loop_test(in, joins_fragments, 0, N_OF(steps));
 	tcase_add_loop_test(in, refuses_nonsense, 0, N_OF(nonsense));
+	tcase_add_loop_test(in, takes_calls_where_they_are_wanted, 0, N_OF(steps));
 	tcase_add_test(in, tells_refusals);
 	tcase_add_test(in, an_end_is_an_end);
 	suite_add_tcase(s, in);
