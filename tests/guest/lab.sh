@@ -7,8 +7,9 @@
 # 10.77.0.0/24 and the taps t1 to t3, and removes that in the end. In there the servers of
 # tests/integration/functions.sh are used: upstream "up" on 10.77.0.1, re-export "re" on 10.77.0.2.
 #
-# SSC_GUEST_FSAL says what is tested: SSC (the default), or, to test the tests themselves, VFS (the
-# upstream's folder by a stock server) or PROXY_V4 (a re-export by the stock server's own proxy).
+# SSC_GUEST_FSAL says what is tested: SSC (the default), STACK (the upstream's folder by SSC around
+# VFS), or, to test the tests themselves, VFS (that folder by a stock server) or PROXY_V4 (a re-export
+# by the stock server's own proxy).
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/tests/guest
@@ -50,6 +51,9 @@ start_pair() {
 	start_upstream up "$(addr 1)"
 	case $fsal in
 	SSC) start_reexport re "$(addr 2)" "$(ssc_block up)" ;;
+	STACK)
+		EXPORT_PATH=$T/up/exp start_reexport re "$(addr 2)" "Name = SSC; FSAL { Name = VFS; }"
+		;;
 	VFS) EXPORT_PATH=$T/up/exp start_reexport re "$(addr 2)" "Name = VFS;" ;;
 	PROXY_V4)
 		EXPORT_PATH=/exp start_reexport re "$(addr 2)" \

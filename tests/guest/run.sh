@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 #
 # run.sh [NAME...] - all tests with real Linux kernels as clients, or those whose name is given, some
-# at a time: 6.1-a and 6.1-b (v4.1; v3, v4.0 and v4.2), 6.12 (v3 and v4.1), outage, late, loss, knfsd.
+# at a time: 6.1-a and 6.1-b (v4.1; v3, v4.0 and v4.2), 6.12 (v3 and v4.1), 6.12-42 and 6.12-stack (v4.2,
+# of a re-export and of a stack on VFS), outage, late, loss, knfsd.
 # Prints each check as "ok - ..." or "not ok - ...", and fails when one failed. Their output in full,
 # with the servers' last log lines, is in build/guest/log. Needs root, and what ./run build makes.
 
@@ -17,6 +18,8 @@ run_one() {
 	6.1-a) "$here/torture.sh" 6.1 4.1 ;;
 	6.1-b) "$here/torture.sh" 6.1 3 4.0 4.2 ;;
 	6.12) SSC_GUEST_MANY=1000 "$here/torture.sh" 6.12 3 4.1 ;;
+	6.12-42) SSC_GUEST_MANY=3000 "$here/torture.sh" 6.12 4.2 ;;
+	6.12-stack) SSC_GUEST_FSAL=STACK SSC_GUEST_MANY=3000 "$here/torture.sh" 6.12 4.2 ;;
 	loss) "$here/loss.sh" ;;
 	knfsd) "$here/knfsd.sh" ;;
 	late) "$here/late.sh" ;;
@@ -38,7 +41,7 @@ show() {
 	echo "run.sh: guests need a network namespace; run it as root" >&2
 	exit 2
 }
-[ $# -gt 0 ] || set -- 6.1-b 6.1-a outage late 6.12 knfsd loss
+[ $# -gt 0 ] || set -- 6.1-b 6.1-a outage late 6.12 knfsd 6.12-42 loss 6.12-stack
 "$here/prep.sh"
 mkdir -p "$out/log"
 rc=0 pids=()
