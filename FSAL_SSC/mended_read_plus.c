@@ -108,20 +108,31 @@ static enum nfs_req_result complete(enum nfs_req_result rc, const struct nfs_arg
 }
 
 /*
- * A reply may be shorter than asked for, but READ refuses what does not fit. What the segment needs is
- * counted first, and a count that a READ would just have had room for is cut by it.
+ * A reply may be shorter than asked for, so a count that READ would have room for is cut by what the
+ * segment needs. What cannot be answered at all is refused here: READ would do so when it has found
+ * the state already, which it then keeps for ever.
  */
-static void fit_into_reply(compound_data_t *data, READ4args *arg)
+static nfsstat4 fit_into_reply(compound_data_t *data, READ4args *arg)
 {
-	uint32_t used, max;
+	uint64_t most = atomic_fetch_uint64_t(&op_ctx->ctx_export->MaxRead);
+	const channel_attrs4 *channel;
+	uint32_t used;
 
+	if (arg->count > most)
+		arg->count = most;
 	data->resp_size += SEGMENT_BYTES;
 	if (data->session == NULL)
-		return;
+		return NFS4_OK;
+	channel = &data->session->fore_channel_attrs;
 	used = data->resp_size + READ_BYTES;
-	max = data->session->fore_channel_attrs.ca_maxresponsesize;
-	if (used + BYTES_PER_XDR_UNIT <= max && arg->count > max - used)
-		arg->count = (max - used) & ~(BYTES_PER_XDR_UNIT - 1);
+	if (channel->ca_maxresponsesize < used + BYTES_PER_XDR_UNIT)
+		return NFS4ERR_REP_TOO_BIG;
+	most = (channel->ca_maxresponsesize - used) & ~(BYTES_PER_XDR_UNIT - 1);
+	if (arg->count > most)
+		arg->count = most;
+	if (data->sa_cachethis && used + RNDUP(arg->count) > channel->ca_maxresponsesize_cached)
+		return NFS4ERR_REP_TOO_BIG_TO_CACHE;
+	return NFS4_OK;
 }
 
 enum nfs_req_result ssc_mended_read_plus(struct nfs_argop4 *op, compound_data_t *data,
@@ -133,15 +144,15 @@ enum nfs_req_result ssc_mended_read_plus(struct nfs_argop4 *op, compound_data_t 
 
 	memset(res, 0, sizeof(*res));
 	resp->resop = NFS4_OP_READ_PLUS;
+	/* READ of nothing keeps the state too, and does not say whether the end is reached. */
+	res->want_none = arg->count == 0;
+	if (res->want_none)
+		arg->count = 1;
 	res->read.status = ssc_mended_may_read(data);
+	if (res->read.status == NFS4_OK)
+		res->read.status = fit_into_reply(data, arg);
 	if (res->read.status != NFS4_OK)
 		return NFS_REQ_ERROR;
-	/* READ of nothing keeps a state for ever, and does not say whether the end is reached. */
-	if (arg->count == 0) {
-		res->want_none = true;
-		arg->count = 1;
-	}
-	fit_into_reply(data, arg);
 	rc = ssc_op_stock(NFS4_OP_READ, op, data, resp);
 	if (rc == NFS_REQ_ASYNC_WAIT)
 		return rc; /* all of it may be another thread's by now */

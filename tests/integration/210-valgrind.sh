@@ -56,21 +56,5 @@ for _ in 1 2 3; do
 done
 check "ends when asked" stop re 60
 
-# ours: errors and leaks whose stack has a frame of the module.
-cat >"$T/ours.py" <<'PY'
-import sys, xml.etree.ElementTree as ET
-root = ET.parse(sys.argv[1]).getroot()
-n = 0
-for e in root.iter("error"):
-    frames = [f for s in e.iter("stack") for f in s.iter("frame")]
-    if not any("libfsalssc" in (f.findtext("obj") or "") for f in frames):
-        continue
-    n += 1
-    what = e.findtext("what") or e.findtext("xwhat/text")
-    print(e.findtext("kind"), "-", what)
-    for f in frames[:14]:
-        print("    ", f.findtext("fn"), f.findtext("file"), f.findtext("line"))
-print(n, "errors with our code in the stack")
-sys.exit(n != 0)
-PY
-check "valgrind has nothing against our code" python3 "$T/ours.py" "$T/memcheck.xml"
+check "valgrind has nothing against our code" python3 -B "$SSC_ROOT/tests/integration/memcheck.py" \
+	"$T/memcheck.xml"

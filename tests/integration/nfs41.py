@@ -97,14 +97,18 @@ class Nfs:
             data += more
         return data
 
-    def call(self, ops):
-        """Send one COMPOUND of encoded operations; a Reply behind its header, and its status."""
+    def send(self, ops):
+        """Send one COMPOUND of encoded operations."""
         self.xid += 1
         cred = struct.pack(">II", 0, 0) + struct.pack(">III", 0, 0, 0)
         body = struct.pack(">IIIIII", self.xid, 0, 2, 100003, 4, 1)
         body += struct.pack(">I", 1) + opaque(cred) + struct.pack(">II", 0, 0)
         body += opaque(b"t") + struct.pack(">II", self.minor, len(ops)) + b"".join(ops)
         self.socket.sendall(struct.pack(">I", 0x80000000 | len(body)) + body)
+
+    def call(self, ops):
+        """Send it; a Reply behind its header, and its status."""
+        self.send(ops)
         data = b""
         last = False
         while not last:
