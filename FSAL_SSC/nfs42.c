@@ -2,6 +2,11 @@
 /*
  * nfs42.c - see nfs42.h. One row for each operation, and no code.
  */
+#include "config.h"
+
+#include "fsal.h"
+#include "nfs_exports.h"
+
 #include "cb_channel.h"
 #include "compound_xdr.h"
 #include "mended.h"
@@ -16,6 +21,10 @@ const struct ssc_op_row ssc_nfs42_rows[] = {
 	 .resume = ssc_mended_read_plus_resume,
 	 .free_res = ssc_mended_read_plus_free},
 	{.op = NFS4_OP_SEEK, .funct = ssc_mended_seek, .resume = ssc_mended_seek_resume},
+	/* The server's own are called without a file handle too, and look into the export that is not
+	   there; and they write where an export is read-only. */
+	{.op = NFS4_OP_ALLOCATE, .exp_perm_flags = EXPORT_OPTION_WRITE_ACCESS},
+	{.op = NFS4_OP_DEALLOCATE, .exp_perm_flags = EXPORT_OPTION_WRITE_ACCESS},
 	{.op = NFS4_OP_COPY, .resp_size = SSC_COPY_RES_WIRE_MAX},
 	{.op = NFS4_OP_COPY_NOTIFY, .resp_size = SSC_STATUS_RES_WIRE},
 	{.op = NFS4_OP_OFFLOAD_CANCEL, .resp_size = SSC_STATUS_RES_WIRE},

@@ -229,7 +229,7 @@ static struct {
 } v3;
 
 /* COMPOUND's two functions, and what a row can hold. */
-#define V4_CHANGES_MAX (2 + 4 * NFS4_OP_LAST_ONE)
+#define V4_CHANGES_MAX (2 + 5 * NFS4_OP_LAST_ONE)
 
 /* Constant once bound. */
 static struct {
@@ -361,6 +361,7 @@ static void add_row(struct op_desc *ops, const struct ssc_op_row *row)
 	struct op_desc *op = &ops[row->op];
 
 	add_change(&op->resp_size, sizeof(op->resp_size), row->resp_size);
+	add_change(&op->exp_perm_flags, sizeof(op->exp_perm_flags), (uintptr_t)row->exp_perm_flags);
 	add_change(&op->free_res, sizeof(op->free_res), (uintptr_t)row->free_res);
 	add_change(&op->resume, sizeof(op->resume), (uintptr_t)row->resume);
 	add_change(&op->funct, sizeof(op->funct), (uintptr_t)row->funct);

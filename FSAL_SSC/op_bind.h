@@ -40,8 +40,14 @@ struct ssc_op_row {
 	nfs4_function_t funct;          /* NULL: the server's stays */
 	nfs4_function_t resume;         /* NULL: the server's stays; most answer NFS_REQ_OK */
 	void (*free_res)(nfs_resop4 *); /* NULL: the server's stays */
-	uint32_t resp_size;             /* 0: the server's stays */
+	int exp_perm_flags; /* 0: the server's stay; else what the export must permit, see below */
+	uint32_t resp_size; /* 0: the server's stays */
 };
+
+/*
+ * A row with permissions is called with a current file handle only (else NOFILEHANDLE), and only where
+ * the export gives the client these EXPORT_OPTION_ (else ROFS or ACCESS).
+ */
 
 /**
  * @brief Bind NFSv4 with @rows, unless it is bound. False: refused.

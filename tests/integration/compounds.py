@@ -3,7 +3,8 @@
 failed.
 
 ours HOST           a server with our operations
-stock HOST          one without: the faults that ours has not
+stock HOST          one without: it does not read what is ours
+faults HOST         one without: what it gets wrong in our neighbourhood; it does not survive
 same HOST STOCK     both answer what is not ours with the same bytes; both export one folder"""
 
 import struct
@@ -147,6 +148,29 @@ def memory(a, fh, pid):
           grown < 8192, True)
 
 
+def handles(a):
+    """Operations of 4.2 that want a file handle, and have none."""
+    where = struct.pack(">QQ", 0, 4096)
+    for name, args, want in (("ALLOCATE", ANONYMOUS + where, "NOFILEHANDLE"),
+                             ("DEALLOCATE", ANONYMOUS + where, "NOFILEHANDLE"),
+                             ("SEEK", ANONYMOUS + struct.pack(">QI", 0, 0), "NOFILEHANDLE"),
+                             (68, ANONYMOUS + struct.pack(">QI", 0, 100), "NOFILEHANDLE"),
+                             ("GETXATTR", opaque(b"a"), None),
+                             ("LISTXATTRS", struct.pack(">QI", 0, 100), None)):
+        code = a.run(op(name, args))[1]
+        status(f"{name} without a file handle", code, want or name_of(code))
+    for name, body in own_ops(BAD, BAD):
+        check(f"{name} without a file handle fails", a.run(body)[1] != OK, True)
+    check("the server lives", a.run(op("PUTROOTFH"))[1], OK)
+
+
+def grow(port, host, name):
+    """ALLOCATE on a read-only export, one page."""
+    a = Raw(host, port, "/ro", "grow")
+    return a.run(a.putfh(a.lookup(a.root, "f")[1]),
+                 op(name, ANONYMOUS + struct.pack(">QQ", 0, 4096)))[1]
+
+
 def ours(port, host, pid):
     a = Raw(host, port, "/re", "ours")
     fh = a.lookup(a.root, "f")[1]
@@ -154,7 +178,22 @@ def ours(port, host, pid):
     lists(a, fh)
     replays(a, fh)
     other_minors(a)
+    handles(a)
+    for name in ("ALLOCATE", "DEALLOCATE"):
+        status(f"{name} on a read-only export", grow(port, host, name), "ROFS")
     memory(a, fh, pid)
+
+
+def faults(port, host):
+    """What the server does there on its own; the last of it is its end."""
+    status("a server without us lets ALLOCATE write to a read-only export",
+           grow(port, host, "ALLOCATE"), "OK")
+    a = Raw(host, port, "/re", "faults")
+    try:
+        have = a.run(op("DEALLOCATE", ANONYMOUS + struct.pack(">QQ", 0, 4096)))
+    except (EOFError, OSError):
+        have = "gone"
+    check("and ends at DEALLOCATE without a file handle", have, "gone")
 
 
 def stock(port, host):
@@ -289,7 +328,7 @@ def same(port, host, other):
 
 def main():
     part, port = sys.argv[1], int(sys.argv[2])
-    {"ours": ours, "stock": stock, "same": same}[part](port, *sys.argv[3:])
+    {"ours": ours, "stock": stock, "same": same, "faults": faults}[part](port, *sys.argv[3:])
     return 1 if FAILED else 0
 
 

@@ -74,6 +74,7 @@ class Nfs:
     """One client with one session."""
 
     MAX_REPLY = 1 << 20
+    SESSION_FLAGS = 0
 
     def __init__(self, host, port, path, who, minor=1):
         self.minor = minor
@@ -133,7 +134,8 @@ class Nfs:
         client = reply.u64()
         sequence = reply.u32()
         channel = struct.pack(">IIIIII", 0, 1 << 20, self.MAX_REPLY, 8192, 16, 1) + struct.pack(">I", 0)
-        op = struct.pack(">IQII", OP["CREATE_SESSION"], client, sequence, 0) + channel + channel
+        op = struct.pack(">IQII", OP["CREATE_SESSION"], client, sequence, self.SESSION_FLAGS)
+        op += channel + channel
         op += struct.pack(">III", 0x40000000, 1, 0)
         status, reply = self.call([op])
         assert status == OK, name_of(status)
