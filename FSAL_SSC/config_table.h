@@ -35,7 +35,23 @@
 	X(UI64, Memory_Max_Bytes, memory_max_bytes, 536870912, 16777216, 1099511627776, "bytes", "start", \
 	  "Bound on the data that all re-exports together keep in flight") \
 	X(BOOL, Enable_Copy, enable_copy, true, 0, 1, "", "start", \
-	  "Serve NFSv4.2 server-side copy, and mend what the server's own NFSv4.2 operations get wrong; false leaves the server as it is")
+	  "Serve NFSv4.2 server-side copy, and mend what the server's own NFSv4.2 operations get wrong; false leaves the server as it is") \
+	X(UI64, Copy_Sync_Max_Bytes, copy_sync_max_bytes, 4194304, 65536, 1073741824, "bytes", "start", \
+	  "A COPY of more is asynchronous, or is answered in pieces of so much where the client wants to wait") \
+	X(UI32, Copy_Sync_Max_Ms, copy_sync_max_ms, 1000, 10, 60000, "ms", "start", \
+	  "After this time a synchronous COPY is answered with what it has done so far") \
+	X(UI32, Copy_Chunk_Bytes, copy_chunk_bytes, 1048576, 65536, SSC_CONFIG_IO_MAX, "bytes", "start", \
+	  "Bytes that a copy reads and writes at a time") \
+	X(UI32, Copy_Inflight_Max, copy_inflight_max, 8, 1, 256, "", "start", \
+	  "Chunks of one copy in flight") \
+	X(UI64, Copy_Inflight_Bytes, copy_inflight_bytes, 16777216, SSC_CONFIG_IO_MAX, 17179869184, "bytes", "start", \
+	  "Bound on the data of all copies in flight") \
+	X(UI32, Copy_Max, copy_max, 64, 0, 65536, "", "start", \
+	  "Asynchronous copies at a time; further ones are served synchronously. 0 = none is asynchronous") \
+	X(UI32, Copy_Max_Per_Client, copy_max_per_client, 16, 1, 65536, "", "start", \
+	  "Of these for one client") \
+	X(BOOL, Copy_Strict_Range, copy_strict_range, false, 0, 1, "", "start", \
+	  "Refuse to copy beyond the end of the source (INVAL), as RFC 7862 says; else copy what there is, as clients expect")
 
 #define SSC_CONFIG_EXPORT(X) \
 	X(STR, Server, server, NULL, 1, 253, "", "export", \
@@ -65,7 +81,9 @@
 	X(UI32, Waiting_Max, waiting_max, 64, 1, 65536, "", "export", \
 	  "Calls that wait for an upstream that is away; further ones are told to come back at once") \
 	X(UI32, Upstream_Id, upstream_id, 0, 0, 1073741823, "", "export", \
-	  "Number that file handles name the upstream by; 0 = made from Server and Port. Keep it when a server moves")
+	  "Number that file handles name the upstream by; 0 = made from Server and Port. Keep it when a server moves") \
+	X(BOOL, Allow_Copy, allow_copy, true, 0, 1, "", "live", \
+	  "Serve COPY from and to this export; false = clients copy by reading and writing")
 
 /* clang-format on */
 

@@ -14,6 +14,7 @@
 
 #include "ssc/clock.h"
 
+#include "copy_service.h"
 #include "glue.h"
 
 #define DRAIN_NS (5 * SSC_NS_PER_S)
@@ -108,6 +109,7 @@ static bool start_upstream(struct ssc_export *exp)
 	if (ssc_upstream_nfs3_new(&cfg, &exp->up) != SSC_OK)
 		return false;
 	atomic_store(&exp->timeout_ns, config->upstream_timeout_ms * SSC_NS_PER_MS);
+	atomic_store(&exp->allow_copy, config->allow_copy);
 	exp->caller = ssc_caller_new(exp->up, atomic_load(&exp->timeout_ns));
 	ssc_late_watch(exp);
 	return true;
@@ -210,6 +212,7 @@ static fsal_status_t update_reexport(struct ssc_export *exp, struct ssc_export_c
 			     exp->name, key);
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);
 	}
+	atomic_store(&exp->allow_copy, config->allow_copy);
 	if (timeout_ns != atomic_load(&exp->timeout_ns)) {
 		atomic_store(&exp->timeout_ns, timeout_ns);
 		ssc_caller_set_timeout(exp->caller, timeout_ns);
@@ -322,7 +325,10 @@ void ssc_export_prepare_unexport(struct fsal_export *export)
 	struct ssc_export *exp = ssc_export_of(export);
 
 	atomic_store(&exp->is_leaving, true);
+	/* What its copies wait for ends with the upstream. */
+	ssc_copy_service_end_export(export->export_id, false);
 	exp->up->ops->stop(exp->up);
+	ssc_copy_service_end_export(export->export_id, true);
 }
 
 void ssc_export_release(struct fsal_export *export)

@@ -45,7 +45,7 @@ __thread bool ssc_export_in_done;
 
 /* ---- the reply ---- */
 
-static void note_unstable(struct ssc_handle *h, const uint8_t verf[SSC_VERF_BYTES])
+void ssc_file_io_note_unstable(struct ssc_handle *h, const uint8_t verf[SSC_VERF_BYTES])
 {
 	pthread_mutex_lock(&h->lock);
 	h->n_unstable++;
@@ -64,7 +64,7 @@ static void take_write(struct io *io, const struct ssc_call *call)
 	/* DATA_SYNC leaves times and size behind: the server above knows all or nothing. */
 	io->arg->fsal_stable = call->res.io.committed == SSC_FILE_SYNC;
 	if (!io->arg->fsal_stable)
-		note_unstable(io->h, call->res.io.verf);
+		ssc_file_io_note_unstable(io->h, call->res.io.verf);
 	ssc_noted_set(io->ctx, io->h, generation);
 }
 

@@ -48,6 +48,7 @@ struct ssc_module {
 	pthread_mutex_t lock;
 	pthread_cond_t reaped;
 	struct glist_head exports; /* of struct ssc_export.in_module */
+	struct glist_head stacked; /* exports of other FSALs, see copy_export.c */
 	unsigned int n_reaping;    /* exports that a thread of their own still frees */
 };
 
@@ -67,6 +68,7 @@ struct ssc_export {
 	/* own locks */
 	struct ssc_verifier verifier;
 	_Atomic uint64_t timeout_ns;
+	atomic_bool allow_copy;
 	atomic_bool is_leaving; /* no more work for the cache above */
 	struct {
 		pthread_mutex_t lock;
@@ -254,6 +256,12 @@ enum ssc_err ssc_run_getattr(struct ssc_export *exp, const struct ssc_fh *fh,
 
 void ssc_handle_ops_init(struct fsal_obj_ops *ops);
 
+/**
+ * @brief Ours below the server's cached object @obj, of a re-export, which op_ctx's export is.
+ *        It lives as long as @obj does.
+ */
+struct ssc_handle *ssc_handle_below(struct fsal_obj_handle *obj);
+
 /** @brief A new object for what the upstream calls @fh. It takes the root's form if it is that. */
 struct ssc_handle *ssc_handle_new(struct ssc_export *exp, const struct ssc_fh *fh,
 				  const struct ssc_attrs *attrs);
@@ -326,6 +334,9 @@ void ssc_open_uncount(void);
 /* ---- file_io.c, noted.c ---- */
 
 void ssc_file_io_ops_init(struct fsal_obj_ops *ops);
+
+/** @brief @h was written to, UNSTABLE, and the upstream's verifier was @verf. */
+void ssc_file_io_note_unstable(struct ssc_handle *h, const uint8_t verf[SSC_VERF_BYTES]);
 
 /** @brief Remember in @ctx that its request did I/O on @h. @generation 0: keep the one noted. */
 void ssc_noted_set(struct req_op_context *ctx, const struct ssc_handle *h, uint64_t generation);

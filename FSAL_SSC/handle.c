@@ -98,6 +98,15 @@ static void handle_to_key(struct fsal_obj_handle *obj, struct gsh_buffdesc *key)
 	key->len = h->key.len;
 }
 
+struct ssc_handle *ssc_handle_below(struct fsal_obj_handle *obj)
+{
+	struct gsh_buffdesc key;
+
+	/* The cache hands the question down, and the answer lies within our object. */
+	obj->obj_ops->handle_to_key(obj, &key);
+	return container_of((uint8_t *)key.addr, struct ssc_handle, key.data[0]);
+}
+
 /* ---- what NFSv3 has nothing for: answered quietly, where the defaults log CRIT ---- */
 
 static fsal_status_t not_supported(void)

@@ -15,6 +15,7 @@
 #include "ssc/clock.h"
 
 #include "abi.h"
+#include "copy_service.h"
 #include "glue.h"
 #include "nfs42.h"
 #include "op_bind.h"
@@ -89,7 +90,7 @@ static fsal_status_t init_config(struct fsal_module *module, config_file_t file,
 		tune_malloc();
 	ssc_module.budget = ssc_budget_new(ssc_module.config.memory_max_bytes);
 	(void)ssc_op_bind_v3(); /* without it re-exports work all the same, see file_io.c */
-	if (ssc_module.config.enable_copy)
+	if (ssc_module.config.enable_copy && ssc_copy_service_start())
 		(void)ssc_op_bind_v4(ssc_nfs42_rows, ssc_nfs42_n_rows);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
@@ -108,6 +109,7 @@ static MODULE_INIT void ssc_load(void)
 	}
 	is_registered = true;
 	glist_init(&ssc_module.exports);
+	glist_init(&ssc_module.stacked);
 	ssc_clock_cond_init(&ssc_module.reaped);
 	ssc_handle_ops_init(&ssc_module.obj_ops);
 	ssc_module.fsal.m_ops.init_config = init_config;
@@ -120,6 +122,7 @@ static MODULE_FINI void ssc_unload(void)
 	if (!is_registered)
 		return;
 	ssc_op_unbind();
+	ssc_copy_service_stop();
 	ssc_export_drain();
 	if (unregister_fsal(&ssc_module.fsal) != 0) {
 		ssc_log_crit("the server still holds references to FSAL SSC; its memory stays");

@@ -11,6 +11,9 @@
 #include "compound_xdr.h"
 #include "mended.h"
 #include "nfs42.h"
+#include "op_clone.h"
+#include "op_copy.h"
+#include "op_offload.h"
 
 const struct ssc_op_row ssc_nfs42_rows[] = {
 	{.op = NFS4_OP_BIND_CONN_TO_SESSION, .funct = ssc_op_bind_conn},
@@ -25,11 +28,18 @@ const struct ssc_op_row ssc_nfs42_rows[] = {
 	   there; and they write where an export is read-only. */
 	{.op = NFS4_OP_ALLOCATE, .exp_perm_flags = EXPORT_OPTION_WRITE_ACCESS},
 	{.op = NFS4_OP_DEALLOCATE, .exp_perm_flags = EXPORT_OPTION_WRITE_ACCESS},
-	{.op = NFS4_OP_COPY, .resp_size = SSC_COPY_RES_WIRE_MAX},
-	{.op = NFS4_OP_COPY_NOTIFY, .resp_size = SSC_STATUS_RES_WIRE},
-	{.op = NFS4_OP_OFFLOAD_CANCEL, .resp_size = SSC_STATUS_RES_WIRE},
-	{.op = NFS4_OP_OFFLOAD_STATUS, .resp_size = SSC_OFFLOAD_STATUS_RES_WIRE_MAX},
-	{.op = NFS4_OP_CLONE, .resp_size = SSC_STATUS_RES_WIRE},
+	{.op = NFS4_OP_COPY,
+	 .funct = ssc_op_copy,
+	 .resume = ssc_op_copy_resume,
+	 .resp_size = SSC_COPY_RES_WIRE_MAX},
+	{.op = NFS4_OP_COPY_NOTIFY, .funct = ssc_op_copy_notify, .resp_size = SSC_STATUS_RES_WIRE},
+	{.op = NFS4_OP_OFFLOAD_CANCEL,
+	 .funct = ssc_op_offload_cancel,
+	 .resp_size = SSC_STATUS_RES_WIRE},
+	{.op = NFS4_OP_OFFLOAD_STATUS,
+	 .funct = ssc_op_offload_status,
+	 .resp_size = SSC_OFFLOAD_STATUS_RES_WIRE_MAX},
+	{.op = NFS4_OP_CLONE, .funct = ssc_op_clone, .resp_size = SSC_STATUS_RES_WIRE},
 };
 
 const size_t ssc_nfs42_n_rows = sizeof(ssc_nfs42_rows) / sizeof(ssc_nfs42_rows[0]);

@@ -4,13 +4,14 @@
  *
  * Ours is in no data path: create_export lets the inner FSAL make its export and leaves that one in
  * op_ctx, so the server stacks its cache right on top of the inner one. What is left of us is the
- * configuration block.
+ * configuration block, and the note that makes copies possible (copy_export.h).
  *
  * References  The server took one on our module for the export, and will drop one on the module of the
  *             export that it finds, which is the inner one. So the one that reading the inner block took
  *             is left to the server, and the one on us is dropped here.
  * Updates     come to us with the inner export as the original.
  */
+#include "copy_export.h"
 #include "glue.h"
 
 fsal_status_t ssc_stack_create(struct fsal_module *module, struct ssc_export_config *config,
@@ -31,9 +32,10 @@ fsal_status_t ssc_stack_create(struct fsal_module *module, struct ssc_export_con
 	}
 	config->inner.node = NULL; /* the reference is the export's now */
 	fsal_put(module);
-	ssc_log_event("export %d (%s): FSAL %s serves it; server-side copy is not built into this "
-		      "version",
-		      op_ctx->ctx_export->export_id, CTX_FULLPATH(op_ctx), inner->name);
+	ssc_copy_export_stacked(op_ctx->fsal_export, config->allow_copy);
+	ssc_log_event("export %d (%s): FSAL %s serves it%s", op_ctx->ctx_export->export_id,
+		      CTX_FULLPATH(op_ctx), inner->name,
+		      config->allow_copy ? ", with server-side copy" : "");
 	return status;
 }
 
@@ -48,6 +50,8 @@ fsal_status_t ssc_stack_update(const struct ssc_export_config *config,
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);
 	/* That it still is the same FSAL is what each checks first. */
 	status = inner->m_ops.update_export(inner, config->inner.node, err_type, original, super);
+	if (!FSAL_IS_ERROR(status))
+		ssc_copy_export_updated(original, config->allow_copy);
 	fsal_put(inner);
 	return status;
 }

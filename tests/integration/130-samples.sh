@@ -16,13 +16,18 @@ for sample in "$SSC_ROOT"/config_samples/*.conf; do
 	grep -q Mount_Port "$T/$name/sample" ||
 		sed -i -E "s/^([[:space:]]*)Server =/\\1Port = $NFS_PORT; Mount_Port = $MNT_PORT; Server =/" \
 			"$T/$name/sample"
+	# A local folder instead of an upstream.
+	mkdir -p "$T/local"
+	sed -i -E "s|^([[:space:]]*Path =) /srv/data;|\\1 $T/local;|" "$T/$name/sample"
 	cat "$T/$name/conf" >"$T/$name/server"
 	{ cat "$T/$name/sample"; cat "$T/$name/server"; } >"$T/$name/conf"
 	start "$name"
 	pseudo=$(sed -nE 's/^[[:space:]]*Pseudo = "?([^";]+)"?;.*/\1/p' "$sample" | head -n 1)
 	check "$name: its export $pseudo serves over v4" "$CLIENT" "$(url4 "$name" "$pseudo")" mount
 	check "$name: and over v3" "$CLIENT" "$(url3 "$name" "$pseudo")" create "/of_$name" plain
-	check "$name: on the upstream" test -f "$T/up/exp/of_$name"
+	place=$T/up/exp
+	! grep -q "FSAL {" <(grep -A 3 "Name = SSC" "$sample") || place=$T/local
+	check "$name: where it belongs" test -f "$place/of_$name"
 	refuse_log "$name" ':(CRIT|WARN) :.*(CONFIG|SSC)'
 	stop "$name"
 done
