@@ -446,19 +446,30 @@ void ssc_cb_target_free(struct ssc_cb_target *target)
 	gsh_free(target);
 }
 
-static bool enlist(struct call *call)
+static bool is_started(void)
 {
-	bool is_started;
+	bool is;
 
 	pthread_mutex_lock(&cb.lock);
-	is_started = cb.timers != NULL;
-	if (is_started) {
+	is = cb.timers != NULL;
+	pthread_mutex_unlock(&cb.lock);
+	return is;
+}
+
+/* False: stopped. */
+static bool enlist(struct call *call)
+{
+	bool is_enlisted;
+
+	pthread_mutex_lock(&cb.lock);
+	is_enlisted = cb.timers != NULL;
+	if (is_enlisted) {
 		call->until_ns = ssc_clock_now_ns() + ANSWER_NS;
 		LIST_INSERT_HEAD(&cb.calls, call, link);
 		arm_locked();
 	}
 	pthread_mutex_unlock(&cb.lock);
-	return is_started;
+	return is_enlisted;
 }
 
 /* chan->mtx is held. False: this session is of no use, and the call as it was. */
@@ -543,7 +554,8 @@ void ssc_cb_offload_send(struct ssc_cb_target *target, const struct ssc_fh *fh,
 	memcpy(offload.response.verf, outcome->verf, SSC_VERIFIER_BYTES);
 	call->done = done;
 	call->ctx = ctx;
-	n = ssc_channel_sessions(target->client, target->session_id, sessions);
+	/* Once stopped, the server's tables may be gone as well. */
+	n = is_started() ? ssc_channel_sessions(target->client, target->session_id, sessions) : 0;
 	for (i = 0; i < n && !is_sent; i++)
 		is_sent = try_session(call, target, &offload, sessions[i]);
 	for (; i < n; i++)

@@ -154,7 +154,7 @@ static void check_silence(struct ssc_nfs4_client *c, uint64_t now)
 			given_up = p->sent_ns;
 	}
 	/* A slot that nobody waits for is found out about by asking on another connection. */
-	if (given_up != UINT64_MAX && now - given_up >= 2 * c->cfg.dead_ns) {
+	if (given_up != UINT64_MAX && now >= given_up + 2 * c->cfg.dead_ns) {
 		ssc_nfs4_broken(c, "a call was not answered for too long");
 		return;
 	}
@@ -162,9 +162,9 @@ static void check_silence(struct ssc_nfs4_client *c, uint64_t now)
 		return;
 	if (oldest < c->last_rx_ns)
 		oldest = c->last_rx_ns;
-	if (now - oldest >= c->cfg.dead_ns)
+	if (now >= oldest + c->cfg.dead_ns)
 		ssc_nfs4_broken(c, "no answer");
-	else if (now - oldest >= c->cfg.dead_ns / 2)
+	else if (now >= oldest + c->cfg.dead_ns / 2)
 		ssc_nfs4_send_null(c);
 }
 
@@ -220,7 +220,7 @@ static void check_time(struct ssc_nfs4_client *c, uint64_t now)
 			check_silence(c, now);
 		break;
 	}
-	if (c->down_since_ns && now - c->down_since_ns >= c->cfg.patience_ns)
+	if (c->down_since_ns && now >= c->down_since_ns + c->cfg.patience_ns)
 		ssc_nfs4_end_all(c, SSC_E_DOWN, SSC_E_CONN);
 	if (now >= c->next_deadline_ns)
 		ssc_nfs4_expire(c, now);

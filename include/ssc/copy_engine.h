@@ -7,15 +7,17 @@
  *            struct ssc_copy_engine: what all copies share: workers, buffers, the byte budget.
  * Flow       A window of chunks, bounded in number per copy and in bytes over all copies. Each chunk
  *            reads, then writes what was read. A short read that is not at the end is read on; a short
- *            write is written on. The first error stops new chunks and waits for those in flight.
+ *            write is written on. An error stops new chunks; those before it are still finished,
+ *            those behind it dropped, and the one at the lowest offset is the copy's.
  * Count      The bytes from the beginning that are all written: never one beyond a hole in it.
  * Holes      Where the source knows its holes (next_data) they are not read. Elsewhere blocks of zeros are
- *            found in what was read. Zeros are not written beyond the destination's size as it
- *            was at the start; the last byte of the range is always there when the copy ends well.
+ *            found in what was read. Zeros are not written beyond the destination's size as it was
+ *            at the start. However the copy ends, the destination reaches as far as the count says.
  * Transient  NFS4ERR_DELAY of a side is tried again with back-off until patience_ns passed without a byte
- *            of progress; then it is the copy's error like any other.
- * End        done runs exactly once, on any thread (never within ssc_copy_start), with no lock held.
- *            bytes > 0 with an error status is possible: what to make of it is the caller's.
+ *            moved; then it is the copy's error like any other. An error elsewhere ends the waiting.
+ * End        done runs exactly once, on any thread, with no lock held; never within ssc_copy_start
+ *            or ssc_copy_cancel, but perhaps before start has returned. bytes > 0 with an error
+ *            status is possible: what to make of it is the caller's.
  * Threads    start, cancel, progress: any. Files that block run on the workers, others on the thread of
  *            whatever completion came last.
  * Source     RFC 7862 15.2.3.
@@ -49,14 +51,14 @@ struct ssc_copy_file_ops {
 	void (*write)(struct ssc_copy_file *file, struct ssc_copy_io *io);
 	/**
 	 * @brief Where the next data at or after @offset lies: [*start, *end), cut at the file's end;
-	 *        *start == *end when there is none. NULL op or NFS4ERR_NOTSUPP: not known.
-	 *        Blocks: only if is_blocking.
+	 *        when there is none, both are the file's size, or @offset if that is larger. NULL op,
+	 *        or any error: not known, the copy reads on without. Blocks: only if is_blocking.
 	 */
 	uint32_t (*next_data)(struct ssc_copy_file *file, uint64_t offset, uint64_t *start,
 			      uint64_t *end);
 	/**
-	 * @brief Make @len bytes at @offset a hole that reads as zero, the size unchanged. NULL op or
-	 *        NFS4ERR_NOTSUPP: zeros are written. Blocks: only if is_blocking.
+	 * @brief Make @len bytes at @offset a hole that reads as zero, the size unchanged; they lie
+	 *        within the size. NULL op, or any error: zeros are written. Blocks: only if is_blocking.
 	 */
 	uint32_t (*punch)(struct ssc_copy_file *file, uint64_t offset, uint64_t len);
 	/**
@@ -74,12 +76,12 @@ struct ssc_copy_file {
 };
 
 struct ssc_copy_engine_config {
-	unsigned int workers;      /* threads for files that block */
+	unsigned int workers;      /* threads for files that block; one more is for all others */
 	uint32_t chunk_bytes;      /* Copy_Chunk_Bytes */
 	unsigned int inflight;     /* Copy_Inflight_Max: chunks of one copy */
 	uint64_t inflight_bytes;   /* Copy_Inflight_Bytes: of all copies */
 	struct ssc_timers *timers; /* borrowed */
-	/* Run around each worker's life, may be NULL: the host wants its threads named and known. */
+	/* Run around each thread's life, may be NULL: the host wants its threads named and known. */
 	void (*worker_begin)(void);
 	void (*worker_end)(void);
 };
@@ -94,13 +96,14 @@ ssc_copy_engine_new(const struct ssc_copy_engine_config *cfg) SSC_NONNULL SSC_MU
 void ssc_copy_engine_free(struct ssc_copy_engine *engine);
 
 struct ssc_copy_spec {
-	struct ssc_copy_file *src, *dst; /* alive until done has run */
+	struct ssc_copy_file *src, *dst; /* alive until done has run; may be one, if the ranges
+					    are apart and end within its size */
 	uint64_t src_offset, dst_offset; /* offset + count does not overflow */
 	uint64_t count;                  /* > 0; more than the source has: to its end */
 	uint64_t dst_size;    /* of the destination now: beyond it nothing is stored yet */
 	uint64_t stop_ns;     /* begin no chunk after this, if at least one was begun; 0 = never */
 	uint64_t patience_ns; /* for NFS4ERR_DELAY, 0 = none */
-	bool commit;          /* commit the destination before done, if anything was written */
+	bool commit; /* commit the destination before done, if anything of bytes was written */
 	void (*done)(struct ssc_copy *copy, void *ctx);
 	void *ctx;
 };
