@@ -39,8 +39,8 @@
 #define SSC_NFS4_XID_NULL 255
 _Static_assert(SSC_NFS4_PLACES <= SSC_NFS4_XID_NULL, "places and xids");
 
-/* A reply that breaks the protocol costs the connection; a call is not sent more often than this. */
-#define SSC_NFS4_SENDS_MAX 5
+/* A call that costs the connection each time it is sent, by a wrong reply or by none, is not for ever. */
+#define SSC_NFS4_SENDS_MAX 12
 
 /* Calls wait in the queue when so much is unsent. */
 #define SSC_NFS4_UNSENT_MAX (256 * 1024)

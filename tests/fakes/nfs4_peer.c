@@ -77,6 +77,19 @@ static void close_connection(struct nfs4_peer *peer)
 	peer->in_len = 0;
 }
 
+/* The mark promises all of it. */
+static void cut_reply(struct nfs4_peer *peer, uint32_t xid, size_t len)
+{
+	int fd = peer->fd;
+
+	peer->fd = -1;
+	send_reply(peer, xid, peer->out, len); /* only the header is made */
+	peer->fd = fd;
+	write_all(fd, peer->out, PEER_HEADER + peer->cut_after);
+	peer->cut_after = 0;
+	close_connection(peer);
+}
+
 /* ---- what becomes of a request ---- */
 
 static void hold(struct nfs4_peer *peer, const struct nfs4_request *rq, size_t len)
@@ -145,7 +158,9 @@ static void take_request(struct nfs4_peer *peer, const uint8_t *bytes, size_t le
 	out_len = peer_do(peer, bytes, len, &rq);
 	if (peer->hooks.after)
 		peer->hooks.after(peer, &rq, peer->out + PEER_HEADER, &out_len, PEER_REPLY_MAX);
-	if (action == PEER_ANSWER)
+	if (action == PEER_ANSWER && peer->cut_after)
+		cut_reply(peer, rq.xid, out_len);
+	else if (action == PEER_ANSWER)
 		send_reply(peer, rq.xid, peer->out, out_len);
 	else if (action == PEER_CLOSE_AFTER)
 		close_connection(peer);

@@ -65,6 +65,7 @@ struct nfs4_peer {
 	uint32_t lease_s;             /* 90 */
 	_Atomic uint32_t target_slot; /* sr_target_highest_slotid; UINT32_MAX: all */
 	_Atomic uint32_t status_flags;
+	size_t cut_after;    /* set by a hook: send so many bytes of this reply, and close */
 	atomic_bool refuses; /* connections */
 
 	/* counted */
