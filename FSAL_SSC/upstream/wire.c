@@ -53,6 +53,7 @@ struct ssc_wire {
 	uint8_t pad[4];
 	uint8_t head[1024]; /* the results before the data */
 	size_t head_len;
+	size_t lowat; /* bytes that must have come before poll() tells of any */
 };
 
 struct ssc_wire *ssc_wire_new(int fd, const struct ssc_wire_ops *ops, void *ctx)
@@ -62,6 +63,7 @@ struct ssc_wire *ssc_wire_new(int fd, const struct ssc_wire_ops *ops, void *ctx)
 	if (!w)
 		abort();
 	w->fd = fd;
+	w->lowat = 1;
 	w->ops = ops;
 	w->ctx = ctx;
 	return w;
@@ -456,7 +458,7 @@ static ssize_t receive_data(struct ssc_wire *w)
 	return n;
 }
 
-enum ssc_err ssc_wire_receive(struct ssc_wire *w, bool want_places)
+static enum ssc_err receive(struct ssc_wire *w, bool want_places)
 {
 	for (int i = 0; i < ROUNDS_MAX; i++) {
 		struct iovec room;
@@ -483,4 +485,29 @@ enum ssc_err ssc_wire_receive(struct ssc_wire *w, bool want_places)
 			return SSC_OK;
 	}
 	return SSC_OK;
+}
+
+/*
+ * While data is placed nothing can be done before the rest of it is there, so waking up for each
+ * piece that arrives is vain. Never more than what is left: the server may send nothing else. The kernel
+ * tells earlier when its buffer is full, and of the end of the connection at once.
+ */
+static void set_lowat(struct ssc_wire *w)
+{
+	const size_t want = w->placing ? w->left : 1;
+	const int bytes = (int)want; /* at most a record */
+
+	if (want == w->lowat)
+		return;
+	w->lowat = want;
+	/* Without it each piece wakes us, as before. */
+	(void)setsockopt(w->fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+}
+
+enum ssc_err ssc_wire_receive(struct ssc_wire *w, bool want_places)
+{
+	enum ssc_err err = receive(w, want_places);
+
+	set_lowat(w);
+	return err;
 }

@@ -3,6 +3,7 @@
  * check_wire.c - records and RPC headers over a socket pair, in every kind of pieces.
  */
 #include <arpa/inet.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ static struct {
 } got;
 
 static struct ssc_wire *wire;
-static int peer;
+static int peer, wire_fd;
 static uint8_t data[DATA_BYTES], room[DATA_BYTES], out[DATA_BYTES + 4096];
 static size_t n_out;
 
@@ -97,6 +98,35 @@ static void tear_down(void)
 {
 	ssc_wire_free(wire);
 	close(peer);
+}
+
+/* As set_up, over TCP: only there does poll() know how much must have come. */
+static void set_up_tcp(void)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(addr);
+
+	set_up();
+	tear_down();
+	wire_fd = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&addr, len), 0);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&addr, &len), 0);
+	ck_assert_int_eq(connect(wire_fd, (struct sockaddr *)&addr, len), 0);
+	peer = accept(listener, NULL, NULL);
+	ck_assert_int_ge(peer, 0);
+	close(listener);
+	wire = ssc_wire_new(wire_fd, &ops, &got);
+}
+
+/* Whether poll() tells of anything within @wait_ms. */
+static bool is_readable(int wait_ms)
+{
+	struct pollfd pfd = {.fd = wire_fd, .events = POLLIN};
+
+	return poll(&pfd, 1, wait_ms) > 0;
 }
 
 static void put(uint32_t v)
@@ -326,6 +356,68 @@ START_TEST(writes_nothing_to_a_place_taken_back)
 }
 END_TEST
 
+/* The beginning of a long reply is there and taken. */
+static void begin_long(size_t bytes)
+{
+	put_long();
+	ck_assert_int_eq(write(peer, out, bytes), (ssize_t)bytes);
+	while (is_readable(200))
+		ck_assert_int_eq(ssc_wire_receive(wire, true), SSC_OK);
+	ck_assert_int_eq(got.n, 0);
+}
+
+START_TEST(wakes_for_the_rest_and_not_for_pieces)
+{
+	const size_t all = DATA_BYTES + 32;
+
+	begin_long(50000);
+	ck_assert_int_eq(write(peer, out + 50000, 1000), 1000);
+	ck_assert(!is_readable(50));
+	ck_assert_int_eq(write(peer, out + 51000, all - 51000), (ssize_t)(all - 51000));
+	ck_assert(is_readable(5000));
+	ck_assert_int_eq(ssc_wire_receive(wire, true), SSC_OK);
+	ck_assert_int_eq(got.n, 1);
+	ck_assert_mem_eq(room, data, DATA_BYTES - 1);
+	n_out = 0;
+	put_reply(12, 0);
+	ck_assert_int_eq(write(peer, out, n_out), (ssize_t)n_out);
+	ck_assert(is_readable(5000));
+	ck_assert_int_eq(ssc_wire_receive(wire, true), SSC_OK);
+	ck_assert_uint_eq(got.xid, 12);
+}
+END_TEST
+
+START_TEST(wakes_for_the_end_of_the_connection)
+{
+	begin_long(50000);
+	ck_assert_int_eq(shutdown(peer, SHUT_WR), 0);
+	ck_assert(is_readable(5000));
+	ck_assert_int_eq(ssc_wire_receive(wire, true), SSC_E_CONN);
+	ck_assert_int_eq(got.n, 0);
+}
+END_TEST
+
+/* More is to come than the socket can hold. */
+START_TEST(a_small_buffer_stalls_nothing)
+{
+	const int small = 4096;
+	const size_t all = DATA_BYTES + 32;
+	size_t sent = 1000;
+
+	ck_assert_int_eq(setsockopt(wire_fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
+	begin_long(sent);
+	for (int i = 0; i < 1000 && got.n == 0; i++) {
+		ssize_t n = send(peer, out + sent, all - sent, MSG_DONTWAIT);
+
+		sent += n > 0 ? (size_t)n : 0;
+		ck_assert(is_readable(5000));
+		ck_assert_int_eq(ssc_wire_receive(wire, true), SSC_OK);
+	}
+	ck_assert_int_eq(got.n, 1);
+	ck_assert_mem_eq(room, data, DATA_BYTES - 1);
+}
+END_TEST
+
 /* A socket that takes little at a time: what is sent arrives whole and in order. */
 START_TEST(sends_what_the_socket_does_not_take_at_once)
 {
@@ -391,6 +483,7 @@ int main(void)
 	Suite *s = suite_create("wire");
 	TCase *in = tcase_create("in");
 	TCase *place = tcase_create("place");
+	TCase *tcp = tcase_create("tcp");
 	TCase *o = tcase_create("out");
 
 	tcase_add_checked_fixture(in, set_up, tear_down);
@@ -406,6 +499,11 @@ int main(void)
 	tcase_add_test(place, tells_that_data_was_placed);
 	tcase_add_test(place, writes_nothing_to_a_place_taken_back);
 	suite_add_tcase(s, place);
+	tcase_add_checked_fixture(tcp, set_up_tcp, tear_down);
+	tcase_add_test(tcp, wakes_for_the_rest_and_not_for_pieces);
+	tcase_add_test(tcp, wakes_for_the_end_of_the_connection);
+	tcase_add_test(tcp, a_small_buffer_stalls_nothing);
+	suite_add_tcase(s, tcp);
 	tcase_add_checked_fixture(o, set_up, tear_down);
 	tcase_add_test(o, sends_what_the_socket_does_not_take_at_once);
 	tcase_add_test(o, gathers_small_calls);
