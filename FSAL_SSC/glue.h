@@ -328,6 +328,9 @@ struct state_t *ssc_open_alloc_state(struct fsal_export *export, enum state_type
 fsal_status_t ssc_open_allows(struct ssc_handle *h, struct state_t *state, fsal_openflags_t flags,
 			      bool bypass);
 
+/** @brief The running request found @h, and @again is the object made for that, with attributes. */
+void ssc_open_met(struct ssc_handle *h, struct ssc_handle *again);
+
 /** @brief Take what this thread opened without a state off the server's count of open files. */
 void ssc_open_uncount(void);
 

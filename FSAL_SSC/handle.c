@@ -64,11 +64,15 @@ static void handle_release(struct fsal_obj_handle *obj)
 	ssc_handle_free(ssc_handle_of(obj));
 }
 
-/* The same file was found twice at once, and both were opened: one keeps the reservations of both. */
+/*
+ * What the upstream named was known already. When it was opened under both names of it here at once,
+ * one keeps the reservations of both.
+ */
 static fsal_status_t handle_merge(struct fsal_obj_handle *orig, struct fsal_obj_handle *dupe)
 {
 	if (orig->type != REGULAR_FILE || dupe->type != REGULAR_FILE)
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	ssc_open_met(ssc_handle_of(orig), ssc_handle_of(dupe));
 	return merge_share(orig, &ssc_handle_of(orig)->share, &ssc_handle_of(dupe)->share);
 }
 

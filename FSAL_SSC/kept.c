@@ -125,6 +125,26 @@ void ssc_kept_forget(struct ssc_kept *kept)
 	pthread_mutex_unlock(&kept->lock);
 }
 
+bool ssc_kept_confirm(struct ssc_kept *kept, const struct ssc_attrs *attrs)
+{
+	bool is_same = false;
+
+	pthread_mutex_lock(&kept->lock);
+	kept->n_arrived++;
+	/* With nothing kept, a reply that came meanwhile may have told of something newer. */
+	if (kept->is_valid) {
+		int order = time_cmp(&attrs->ctime, &kept->attrs.ctime);
+
+		is_same = order > 0 || (order == 0 && differ_by_nothing(attrs, &kept->attrs));
+		if (order > 0)
+			keep_locked(kept, attrs);
+		else if (is_same)
+			kept->at_ns = ssc_clock_now_ns();
+	}
+	pthread_mutex_unlock(&kept->lock);
+	return is_same;
+}
+
 bool ssc_kept_get(struct ssc_kept *kept, uint64_t since_ns, struct ssc_attrs *attrs)
 {
 	bool is_there;

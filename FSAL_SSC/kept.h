@@ -49,6 +49,12 @@ void ssc_kept_arrived(struct ssc_kept *kept, uint64_t ticket, const struct ssc_a
 /** @brief The object may have changed in a way that no reply told. */
 void ssc_kept_forget(struct ssc_kept *kept) SSC_NONNULL;
 
+/**
+ * @brief A reply about something else showed the object with @attrs; when its call was sent is not
+ *        known here. True when that is what is kept now: it was already, or what was kept is older.
+ */
+bool ssc_kept_confirm(struct ssc_kept *kept, const struct ssc_attrs *attrs) SSC_NONNULL;
+
 /** @brief Copy out what is kept, if it came after @since_ns. */
 bool ssc_kept_get(struct ssc_kept *kept, uint64_t since_ns, struct ssc_attrs *attrs) SSC_NONNULL;
 

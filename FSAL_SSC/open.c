@@ -15,7 +15,8 @@
  * of both halves left out: a server may not be able to store times beyond 2038.
  *
  * A file opened by handle has its attributes asked for anew: a client that opens a file must see
- * what others wrote through other servers before they closed it.
+ * what others wrote through other servers before they closed it. The LOOKUP of the same request has
+ * asked already, if its reply shows the file as it is kept, or later.
  *
  * Locks: obj_lock round share counters, never while the upstream works.
  */
@@ -188,13 +189,48 @@ static fsal_status_t open_status(enum ssc_err err)
 	return ssc_fsal_status(err);
 }
 
-/* Let the cache above forget the attributes of @h, so that it asks for them. */
+/*
+ * The file that the running request met last, with the attributes that are kept of it. The cache
+ * above looks a name up before it opens the file by its handle, in one request; the time tells the
+ * request from the next one whose context is at that address.
+ */
+static __thread struct {
+	const struct ssc_handle *h;
+	const struct req_op_context *ctx;
+	struct timespec start;
+} met;
+
+void ssc_open_met(struct ssc_handle *h, struct ssc_handle *again)
+{
+	struct ssc_attrs attrs;
+
+	met.h = NULL;
+	if (!ssc_kept_get(&again->kept, 0, &attrs) || !ssc_kept_confirm(&h->kept, &attrs))
+		return;
+	met.h = h;
+	met.ctx = op_ctx;
+	met.start = op_ctx->start_time;
+}
+
+static bool has_met(const struct ssc_handle *h)
+{
+	return met.h == h && met.ctx == op_ctx && met.start.tv_sec == op_ctx->start_time.tv_sec &&
+	       met.start.tv_nsec == op_ctx->start_time.tv_nsec;
+}
+
+/*
+ * Let the cache above forget the attributes of @h, so that it asks for them; and forget what is kept,
+ * unless the upstream told it within this request.
+ */
 static void distrust_cached(struct ssc_export *exp, struct ssc_handle *h)
 {
 	const struct fsal_up_vector *up = exp->export.up_ops;
 	struct gsh_buffdesc key = {.addr = h->key.data, .len = h->key.len};
 
-	ssc_kept_forget(&h->kept);
+	if (has_met(h))
+		ssc_noted_set(op_ctx, h, 0);
+	else
+		ssc_kept_forget(&h->kept);
 	up->invalidate(up, &key, FSAL_UP_INVALIDATE_ATTRS);
 }
 

@@ -197,11 +197,62 @@ START_TEST(age_counts_from_the_last_arrival)
 }
 END_TEST
 
+static bool confirm(int64_t ctime, uint64_t size)
+{
+	struct ssc_attrs attrs = file(ctime, size);
+
+	return ssc_kept_confirm(&kept, &attrs);
+}
+
+START_TEST(what_is_kept_is_confirmed_and_young_again)
+{
+	struct ssc_attrs attrs;
+
+	arrive(ssc_kept_ticket(&kept), 5, 100);
+	fake_clock_advance(10);
+	ck_assert(confirm(5, 100));
+	ck_assert(ssc_kept_get(&kept, 1000, &attrs));
+	ck_assert_uint_eq(attrs.size, 100);
+}
+END_TEST
+
+START_TEST(a_later_ctime_replaces_and_an_earlier_one_does_not)
+{
+	uint64_t before, after;
+
+	arrive(ssc_kept_ticket(&kept), 5, 100);
+	before = ssc_kept_ticket(&kept);
+	ck_assert(confirm(7, 200));
+	after = ssc_kept_ticket(&kept);
+	ck_assert_uint_eq(size_kept(), 200);
+	ck_assert(!confirm(6, 150));
+	ck_assert_uint_eq(size_kept(), 200);
+	arrive(before, 6, 150); /* it overlapped */
+	ck_assert_uint_eq(size_kept(), 200);
+	arrive(after, 6, 150); /* sent when 200 was known */
+	ck_assert_uint_eq(size_kept(), 150);
+}
+END_TEST
+
+START_TEST(nothing_and_another_within_one_tick_confirm_nothing)
+{
+	ck_assert(!confirm(5, 100));
+	ck_assert_uint_eq(size_kept(), NOTHING);
+	arrive(ssc_kept_ticket(&kept), 5, 100);
+	ck_assert(!confirm(5, 101));
+	ck_assert_uint_eq(size_kept(), 100);
+	ssc_kept_forget(&kept);
+	ck_assert(!confirm(5, 100));
+	ck_assert_uint_eq(size_kept(), NOTHING);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kept");
 	TCase *order = tcase_create("order");
 	TCase *doubt = tcase_create("doubt");
+	TCase *elsewhere = tcase_create("elsewhere");
 
 	tcase_add_checked_fixture(order, setup, teardown);
 	tcase_add_test(order, nothing_is_kept_at_first);
@@ -219,5 +270,10 @@ int main(void)
 	tcase_add_test(doubt, a_reply_without_attributes_leaves_nothing);
 	tcase_add_test(doubt, what_was_forgotten_does_not_return);
 	suite_add_tcase(suite, doubt);
+	tcase_add_checked_fixture(elsewhere, setup, teardown);
+	tcase_add_test(elsewhere, what_is_kept_is_confirmed_and_young_again);
+	tcase_add_test(elsewhere, a_later_ctime_replaces_and_an_earlier_one_does_not);
+	tcase_add_test(elsewhere, nothing_and_another_within_one_tick_confirm_nothing);
+	suite_add_tcase(suite, elsewhere);
 	return unit_main(suite);
 }
