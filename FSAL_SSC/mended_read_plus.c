@@ -148,9 +148,7 @@ enum nfs_req_result ssc_mended_read_plus(struct nfs_argop4 *op, compound_data_t 
 	res->want_none = arg->count == 0;
 	if (res->want_none)
 		arg->count = 1;
-	res->read.status = ssc_mended_may_read(data);
-	if (res->read.status == NFS4_OK)
-		res->read.status = fit_into_reply(data, arg);
+	res->read.status = fit_into_reply(data, arg);
 	if (res->read.status != NFS4_OK)
 		return NFS_REQ_ERROR;
 	rc = ssc_op_stock(NFS4_OP_READ, op, data, resp);

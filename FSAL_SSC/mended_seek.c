@@ -11,21 +11,10 @@
 
 #include <string.h>
 
-#include "nfs_exports.h"
-
 #include "op_bind.h"
 
 /* No file is larger, and signed offsets end here. */
 #define LAST_OFFSET ((uint64_t)INT64_MAX - 1)
-
-nfsstat4 ssc_mended_may_read(const compound_data_t *data)
-{
-	if (data->currentFH.nfs_fh4_len == 0)
-		return NFS4ERR_NOFILEHANDLE;
-	if ((op_ctx->export_perms.options & EXPORT_OPTION_READ_ACCESS) == 0)
-		return NFS4ERR_ACCESS;
-	return NFS4_OK;
-}
 
 static enum nfs_req_result result_of(nfsstat4 status)
 {
@@ -119,18 +108,13 @@ enum nfs_req_result ssc_mended_seek(struct nfs_argop4 *op, compound_data_t *data
 {
 	const SEEK4args *arg = &op->nfs_argop4_u.opseek;
 	struct nfs_argop4 read = {.argop = NFS4_OP_READ};
-	nfsstat4 status;
 	enum nfs_req_result rc;
 
 	if (!is_special(&arg->sa_stateid))
 		return ssc_op_stock(NFS4_OP_SEEK, op, data, resp);
-	status = ssc_mended_may_read(data);
-	if (status == NFS4_OK && arg->sa_what != NFS4_CONTENT_DATA &&
-	    arg->sa_what != NFS4_CONTENT_HOLE)
-		status = NFS4ERR_UNION_NOTSUPP;
-	if (status != NFS4_OK) {
+	if (arg->sa_what != NFS4_CONTENT_DATA && arg->sa_what != NFS4_CONTENT_HOLE) {
 		resp->resop = NFS4_OP_SEEK;
-		resp->nfs_resop4_u.opseek.sr_status = status;
+		resp->nfs_resop4_u.opseek.sr_status = NFS4ERR_UNION_NOTSUPP;
 		return NFS_REQ_ERROR;
 	}
 	/* The arguments of READ are looked at before it returns, its result may come later. */

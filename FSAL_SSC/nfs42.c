@@ -19,11 +19,16 @@ const struct ssc_op_row ssc_nfs42_rows[] = {
 	{.op = NFS4_OP_BIND_CONN_TO_SESSION, .funct = ssc_op_bind_conn},
 	{.op = NFS4_OP_GETATTR, .funct = ssc_mended_getattr},
 	{.op = NFS4_OP_READDIR, .funct = ssc_mended_readdir},
+	{.op = NFS4_OP_IO_ADVISE, .funct = ssc_mended_io_advise},
 	{.op = NFS4_OP_READ_PLUS,
 	 .funct = ssc_mended_read_plus,
 	 .resume = ssc_mended_read_plus_resume,
-	 .free_res = ssc_mended_read_plus_free},
-	{.op = NFS4_OP_SEEK, .funct = ssc_mended_seek, .resume = ssc_mended_seek_resume},
+	 .free_res = ssc_mended_read_plus_free,
+	 .exp_perm_flags = EXPORT_OPTION_READ_ACCESS},
+	{.op = NFS4_OP_SEEK,
+	 .funct = ssc_mended_seek,
+	 .resume = ssc_mended_seek_resume,
+	 .exp_perm_flags = EXPORT_OPTION_READ_ACCESS},
 	/* The server's own are called without a file handle too, and look into the export that is not
 	   there; and they write where an export is read-only. */
 	{.op = NFS4_OP_ALLOCATE, .exp_perm_flags = EXPORT_OPTION_WRITE_ACCESS},

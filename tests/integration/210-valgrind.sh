@@ -56,5 +56,5 @@ for _ in 1 2 3; do
 done
 check "ends when asked" stop re 60
 
-check "valgrind has nothing against our code" python3 -B "$SSC_ROOT/tests/integration/memcheck.py" \
+check "valgrind has nothing against our code" python3 -I "$SSC_ROOT/tests/integration/memcheck.py" \
 	"$T/memcheck.xml"

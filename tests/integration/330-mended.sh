@@ -42,7 +42,7 @@ start_reexport re "$(addr 12)" "$(ssc_block up)" "
 expect_log re 'NFSv4'
 for where in "/re $T/up/exp" "/stack $T/stack" "/plain $T/plain"; do
 	read -r export folder <<<"$where"
-	for one in attributes read_plus limits cut; do part "$one" re "$export" "$folder"; done
+	for one in attributes advise read_plus limits cut; do part "$one" re "$export" "$folder"; done
 	case $export in
 	/re) part noseek re "$export" "$folder" ;;
 	*) part seek re "$export" "$folder" ;;

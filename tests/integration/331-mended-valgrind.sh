@@ -27,12 +27,12 @@ part() {
 	timeout 150 python3 -B "$SSC_ROOT/tests/integration/mended.py" "$1" "${ADDR[re]}" "$NFS_PORT" \
 		"$2" "$3"
 }
-for one in attributes read_plus limits; do
+for one in attributes advise read_plus limits; do
 	check "/re: $one" part "$one" /re "$T/up/exp"
 	check "/stack: $one" part "$one" /stack "$T/stack"
 done
 check "/re: noseek" part noseek /re "$T/up/exp"
 check "/stack: seek" part seek /stack "$T/stack"
 check "ends when asked" stop re 60
-check "valgrind has nothing against our code" python3 -B "$SSC_ROOT/tests/integration/memcheck.py" \
+check "valgrind has nothing against our code" python3 -I "$SSC_ROOT/tests/integration/memcheck.py" \
 	"$T/memcheck.xml"
