@@ -244,6 +244,23 @@ static void *loop(void *arg)
 
 /* ---- the test's side ---- */
 
+void peer_before(struct nfs4_peer *peer,
+		 enum peer_action (*before)(struct nfs4_peer *peer, struct nfs4_request *rq))
+{
+	pthread_mutex_lock(&peer->lock);
+	peer->hooks.before = before;
+	pthread_mutex_unlock(&peer->lock);
+}
+
+void peer_after(struct nfs4_peer *peer,
+		void (*after)(struct nfs4_peer *peer, const struct nfs4_request *rq, uint8_t *reply,
+			      size_t *len, size_t room))
+{
+	pthread_mutex_lock(&peer->lock);
+	peer->hooks.after = after;
+	pthread_mutex_unlock(&peer->lock);
+}
+
 static void kick(struct nfs4_peer *peer)
 {
 	if (write(peer->kick[1], "", 1) < 0)

@@ -58,9 +58,7 @@ struct nfs4_peer_hooks {
 };
 
 struct nfs4_peer {
-	/* set by the test before the client is made, or while it waits */
-	struct nfs4_peer_hooks hooks;
-	void *ctx;
+	/* set by the test before the client is made */
 	uint32_t n_slots;             /* granted, 16 */
 	uint32_t lease_s;             /* 90 */
 	_Atomic uint32_t target_slot; /* sr_target_highest_slotid; UINT32_MAX: all */
@@ -76,6 +74,7 @@ struct nfs4_peer {
 	_Atomic uint32_t max_busy;
 
 	/* private */
+	struct nfs4_peer_hooks hooks;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
@@ -107,6 +106,13 @@ struct nfs4_peer {
 
 struct nfs4_peer *peer_new(void);
 void peer_free(struct nfs4_peer *peer);
+
+/** @brief Set a hook from the next request on; NULL: none. */
+void peer_before(struct nfs4_peer *peer,
+		 enum peer_action (*before)(struct nfs4_peer *peer, struct nfs4_request *rq));
+void peer_after(struct nfs4_peer *peer,
+		void (*after)(struct nfs4_peer *peer, const struct nfs4_request *rq, uint8_t *reply,
+			      size_t *len, size_t room));
 
 /** @brief For struct ssc_nfs4_config.connect, with ctx the peer. */
 int peer_connect(void *peer);

@@ -29,7 +29,7 @@ static void fated(int n, enum peer_action a, enum peer_action b)
 	fate[1] = b;
 	atomic_store(&n_seen, 0);
 	atomic_store(&n_fates, (unsigned)n);
-	peer->hooks.before = as_fated;
+	peer_before(peer, as_fated);
 }
 
 /* A COMMIT that is said to be unsafe, so that the reply is cached. @return its outcome. */
@@ -112,7 +112,7 @@ START_TEST(an_unsafe_call_whose_session_is_gone_is_reported)
 	uint32_t done = atomic_load(&peer->n_done);
 
 	fated(1, PEER_CLOSE_AFTER, PEER_ANSWER);
-	peer->hooks.before = forget_after;
+	peer_before(peer, forget_after);
 	ck_outcome(commit_once(), "local CONN"); /* nobody knows */
 	ck_assert_uint_eq(atomic_load(&peer->n_done), done + 1);
 	ck_outcome(read_some(0, 10), "OK");
@@ -231,7 +231,7 @@ START_TEST(obeys_sequence)
 {
 	say_status = sequence_says[_i].status;
 	atomic_store(&n_say, 1);
-	peer->hooks.before = say;
+	peer_before(peer, say);
 	ck_outcome(read_some(0, 100), sequence_says[_i].outcome);
 	ck_outcome(read_some(0, 100), "OK");
 	ck_assert_uint_eq(peer->n_create, sequence_says[_i].n_create);
@@ -245,7 +245,7 @@ START_TEST(endless_delay_ends)
 
 	say_status = SSC_ST4_DELAY;
 	atomic_store(&n_say, 1000000);
-	peer->hooks.before = say;
+	peer_before(peer, say);
 	ssc_nfs4_call_init(&call, &who.cred);
 	ssc_nfs4_arg_commit(&call, 0, 0); /* not a READ: goes through */
 	ck_outcome(ssc_nfs4_run(client, &call), "OK");
@@ -263,7 +263,7 @@ START_TEST(endless_loss_of_sessions_ends)
 {
 	say_status = SSC_ST4_BADSESSION;
 	atomic_store(&n_say, 1000000);
-	peer->hooks.before = say;
+	peer_before(peer, say);
 	ck_outcome(read_some(0, 100), "local PROTO");
 	ck_assert_uint_le(peer->n_create, 14);
 	atomic_store(&n_say, 0);
@@ -315,7 +315,7 @@ static void make_wrong(struct nfs4_peer *p, const struct nfs4_request *rq, uint8
 
 START_TEST(a_wrong_reply_costs_the_connection)
 {
-	peer->hooks.after = make_wrong;
+	peer_after(peer, make_wrong);
 	atomic_store(&wrong_n, 1);
 	atomic_store(&wrong_at, _i);
 	ck_outcome(read_some(9, 3000), "OK");
@@ -329,7 +329,7 @@ END_TEST
 
 START_TEST(a_server_that_is_always_wrong_is_given_up)
 {
-	peer->hooks.after = make_wrong;
+	peer_after(peer, make_wrong);
 	atomic_store(&wrong_n, 1000000);
 	atomic_store(&wrong_at, 3);
 	ck_outcome(read_some(9, 3000), "local PROTO");
@@ -352,7 +352,7 @@ static void cut_data(struct nfs4_peer *p, const struct nfs4_request *rq, uint8_t
 
 START_TEST(a_reply_that_ends_in_the_middle_of_data)
 {
-	peer->hooks.after = cut_data;
+	peer_after(peer, cut_data);
 	atomic_store(&wrong_n, 1);
 	ck_outcome(read_some(9, 900000), "OK");
 	ck_assert_uint_eq(atomic_load(&peer->n_connects), 2);
@@ -370,7 +370,7 @@ START_TEST(random_losses)
 	for (int round = 0; round < 12; round++) {
 		atomic_store(&n_seen, 0);
 		atomic_store(&n_fates, 8);
-		peer->hooks.before = as_fated;
+		peer_before(peer, as_fated);
 		for (int i = 0; i < 6; i++) {
 			if (unit_random(&seed) % 3 == 0)
 				ssc_nfs4_client_disconnect(client);

@@ -110,7 +110,7 @@ START_TEST(uses_all_slots_and_no_more)
 	struct many *m = calloc(100, sizeof(*m));
 	atomic_int left = 100;
 
-	peer->hooks.before = hold_reads;
+	peer_before(peer, hold_reads);
 	submit_many(m, 100, &left, 0);
 	while (atomic_load(&left) > 0) {
 		for (int i = 0; i < 200 && peer_n_held(peer) < 16; i++)
@@ -134,7 +134,7 @@ START_TEST(keeps_below_a_lowered_limit)
 	atomic_store(&peer->target_slot, 2);
 	ck_outcome(read_some(0, 10), "OK"); /* brings the news */
 	ck_assert_uint_eq(info().n_slots, 3);
-	peer->hooks.before = hold_reads;
+	peer_before(peer, hold_reads);
 	submit_many(m, 60, &left, 0);
 	while (atomic_load(&left) > 0) {
 		sleep_ms(2);
@@ -142,7 +142,7 @@ START_TEST(keeps_below_a_lowered_limit)
 		peer_release(peer, false);
 	}
 	atomic_store(&peer->target_slot, UINT32_MAX);
-	peer->hooks.before = NULL;
+	peer_before(peer, NULL);
 	ck_outcome(read_some(0, 10), "OK");
 	ck_assert_uint_eq(info().n_slots, 16);
 	free(m);
@@ -194,7 +194,7 @@ START_TEST(ends_what_is_not_answered)
 	uint64_t begin = ssc_clock_now_ns();
 
 	/* 16 are sent, and 4 find no slot. */
-	peer->hooks.before = lose_reads;
+	peer_before(peer, lose_reads);
 	submit_many(m, 20, &left, 200 * SSC_NS_PER_MS);
 	wait_left(&left);
 	ck_assert_uint_ge(ssc_clock_now_ns() - begin, 200 * SSC_NS_PER_MS);
@@ -211,11 +211,11 @@ START_TEST(a_late_reply_harms_nobody)
 	struct many *m = calloc(16, sizeof(*m));
 	atomic_int left = 16;
 
-	peer->hooks.before = hold_reads;
+	peer_before(peer, hold_reads);
 	submit_many(m, 16, &left, 100 * SSC_NS_PER_MS);
 	wait_left(&left);
 	memset(m, 0xee, 16 * sizeof(*m)); /* the buffers are the caller's again */
-	peer->hooks.before = NULL;
+	peer_before(peer, NULL);
 	ck_assert_uint_eq(peer_release(peer, true), 16);
 	for (int i = 0; i < 40; i++)
 		ck_outcome(read_some(0, 10), "OK");
@@ -230,7 +230,7 @@ START_TEST(a_silent_server_is_asked_and_given_up)
 	ssc_nfs4_client_free(client);
 	cfg.dead_ns = 400 * SSC_NS_PER_MS;
 	nfs4_start();
-	peer->hooks.before = lose_reads;
+	peer_before(peer, lose_reads);
 	struct many *m = calloc(1, sizeof(*m));
 	atomic_int left = 1;
 	uint32_t before = atomic_load(&peer->n_connects);
@@ -238,7 +238,7 @@ START_TEST(a_silent_server_is_asked_and_given_up)
 	submit_many(m, 1, &left, 2 * SSC_NS_PER_S);
 	ck_assert(peer_wait(&peer->n_nulls, 1));
 	ck_assert(peer_wait(&peer->n_connects, before + 1));
-	peer->hooks.before = NULL;
+	peer_before(peer, NULL);
 	wait_left(&left);
 	ck_outcome(m->outcome, "OK"); /* it was sent again */
 	ck_assert_uint_ge(info().n_resent, 1);
@@ -248,7 +248,7 @@ END_TEST
 
 START_TEST(a_server_that_never_answers_is_no_server)
 {
-	peer->hooks.before = lose_all;
+	peer_before(peer, lose_all);
 	cfg.connect_ns = 150 * SSC_NS_PER_MS;
 	cfg.patience_ns = 300 * SSC_NS_PER_MS;
 	ck_assert_int_eq(ssc_nfs4_client_new(&cfg, &client), SSC_OK);
@@ -284,7 +284,7 @@ START_TEST(the_queue_has_an_end)
 	atomic_int left = n;
 	int refused = 0;
 
-	peer->hooks.before = hold_reads;
+	peer_before(peer, hold_reads);
 	submit_many(m, n, &left, 0);
 	ssc_nfs4_client_free(client);
 	client = NULL;
