@@ -47,6 +47,10 @@ static const struct {
 	{"stream-read", "FILE SEED KIB SECONDS", 4, stream_read},
 	{"stream-check", "FILE SEED KIB", 3, stream_check},
 	{"unstable", "FILE SEED KIB GO_FILE", 4, stream_unstable},
+	{"copy", "FROM TO FROM_OFFSET TO_OFFSET BYTES", 5, copy_file},
+	{"clone", "FROM TO ERRNO", 3, clone_file},
+	{"copy-setid", "FROM TO TO_BY_OTHER_MOUNT", 3, copy_setid},
+	{"copy-ranges", "FILE FILE SECOND_BY_OTHER_MOUNT SEED COUNT", 5, copy_ranges},
 };
 
 static const char *test_name = "";

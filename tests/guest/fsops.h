@@ -71,5 +71,9 @@ void stream_write(char **argv);
 void stream_read(char **argv);
 void stream_check(char **argv);
 void stream_unstable(char **argv);
+void copy_file(char **argv);
+void clone_file(char **argv);
+void copy_setid(char **argv);
+void copy_ranges(char **argv);
 
 #endif

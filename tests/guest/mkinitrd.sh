@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-3.0-or-later
 # mkinitrd.sh KDIR GUESTDIR OUT [MODULE | /PATH/PROGRAM]...
-# An initramfs of busybox, the programs in GUESTDIR/bin and the NFS client's modules, plus the named
-# modules and programs (with the shared libraries these need). KDIR is getkernel.sh's. Modules load
-# on demand: mount makes the kernel ask for nfs and nfsv4. A newer OUT than all it is made of stays.
+# An initramfs of busybox, coreutils' cp (as /sbin/cp: unlike busybox's it makes servers copy), the
+# programs in GUESTDIR/bin and the NFS client's modules, plus the named modules and programs (with the
+# shared libraries these need). KDIR is getkernel.sh's. Modules load on demand: mount makes the kernel
+# ask for nfs and nfsv4. A newer OUT than all it is made of stays.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 kdir=$1 bin=$2/bin out=$3
@@ -24,7 +25,7 @@ cp /etc/{netconfig,protocols,services,rpc} "$root/etc/" # for libtirpc's program
 install -m 755 "$here/init" "$root/init"
 
 mods=(virtio_pci virtio_net nfs nfsv3 nfsv4 nfs_layout_nfsv41_files nfs_layout_flexfiles)
-for a; do
+for a in /bin/cp "$@"; do
 	case $a in
 	/*)
 		install -D "$a" "$root/sbin/${a##*/}"

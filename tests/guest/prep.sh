@@ -13,7 +13,7 @@ out=${SSC_GUEST_DIR:-$here/../../build/guest}
 # The libraries are those of nfs-kernel-server's programs, which are unpacked, never installed:
 # installing that package would start an NFS server on this machine.
 packages=(qemu-system-x86 busybox-static kmod cpio xz-utils zstd lz4 iproute2 gcc libc6-dev e2fsprogs
-	netbase libtirpc3 libblkid1 libuuid1 libkeyutils1 libwrap0 libsystemd0)
+	xfsprogs netbase libtirpc3 libblkid1 libuuid1 libkeyutils1 libwrap0 libsystemd0)
 
 if [ "${1:-}" = packages ]; then
 	echo "${packages[@]}"
