@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-3.0-or-later
 #
-# run.sh - build the measuring programs, then measure: `sudo ./run bench --help`.
+# run.sh - build the measuring programs, then measure: `sudo ./run bench --help`, and for server-side copy
+# `sudo ./run bench copy --help`.
 #
 # From the environment:
 #     SSC_BUILD_DIR  build folder with libfsalssc.so (default build/gcc)
@@ -46,6 +47,11 @@ build_tools() {
 	gcc "${flags[@]}" -fPIC -shared -o "$tools/norpcbind.so" "$root/tests/integration/norpcbind.c"
 }
 
+if [ "${1:-}" = copy ]; then
+	shift
+	need nfs-ganesha nfs-ganesha-vfs python3
+	exec python3 -B "$here/copies.py" --build "$SSC_BUILD_DIR" --out "$out" "$@"
+fi
 need nfs-ganesha nfs-ganesha-vfs nfs-ganesha-proxy-v4 fio libnfs-dev gcc libc6-dev python3
 if [ -z "${FIO_SRC_DIR:-}" ]; then
 	"$root/FSAL_SSC/build/getsource.sh" fio "$root/build/fio" ||

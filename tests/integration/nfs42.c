@@ -10,7 +10,8 @@
  *
  * Options: --async, --sync (default), --poll, --no-commit, --chunk N, --src-off N, --dst-off N,
  * --count N, --depth N (8), --block N (1M), --stable N, --seed N, --cancel-after MS, --wait S,
- * --slots N, --uid N, --gid N, --minor N, --no-back, --force, --verbose. Sizes take k, M, G.
+ * --slots N, --uid N, --gid N, --minor N, --no-back, --force, --keep (the destination is not emptied),
+ * --verbose. Sizes take k, M, G.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,6 +288,7 @@ static const struct command {
 	{"clone", 2, cmd_clone, "SRC DST"},
 	{"copies", 4, cmd_copies, "N copy|rwcopy SRC DST   (% is the number)"},
 	{"getattr-loop", 2, cmd_getattr_loop, "PATH SECONDS"},
+	{"small", 4, cmd_small, "ROUNDS both|copy SRC DST"},
 	{"notify", 3, cmd_notify, "PATH NETID UADDR"},
 	{"advise", 1, cmd_advise, "PATH"},
 };
@@ -320,6 +322,8 @@ static bool set_flag(struct options *o, struct ssc_nfs4_config *cfg, const char 
 		o->poll = true;
 	else if (strcmp(name, "--no-commit") == 0)
 		o->no_commit = true;
+	else if (strcmp(name, "--keep") == 0)
+		o->keep = true;
 	else if (strcmp(name, "--force") == 0)
 		o->force = true;
 	else if (strcmp(name, "--no-back") == 0)

@@ -5,6 +5,7 @@
  * nfs42.c       main, options, single operations
  * nfs42_pipe.c  data through the client, many blocks in flight
  * nfs42_copy.c  server-side copy, many at once, latency meanwhile
+ * nfs42_small.c a small copy and the same by READ and WRITE, in turns
  */
 #ifndef NFS42_H
 #define NFS42_H
@@ -16,6 +17,7 @@
 
 struct options {
 	bool async, poll, no_commit, force;
+	bool keep; /* what the destination holds */
 	uint32_t depth, block, stable;
 	uint64_t chunk, src_off, dst_off, count, seed;
 	int64_t cancel_ms; /* < 0: not */
@@ -71,5 +73,9 @@ int cmd_copy(struct tool *t, char **arg);
 int cmd_clone(struct tool *t, char **arg);
 int cmd_copies(struct tool *t, char **arg);
 int cmd_getattr_loop(struct tool *t, char **arg);
+
+/* ---- nfs42_small.c ---- */
+
+int cmd_small(struct tool *t, char **arg);
 
 #endif /* NFS42_H */

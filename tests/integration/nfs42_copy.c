@@ -147,7 +147,7 @@ static int open_both(struct tool *t, const char *src, const char *dst, struct co
 	uint32_t how = SSC_OPEN4_WRITE | SSC_NFS4_CREATE;
 	struct ssc_nfs4_attrs attrs;
 
-	if (t->opt.dst_off == 0)
+	if (t->opt.dst_off == 0 && !t->opt.keep)
 		how |= SSC_NFS4_TRUNCATE;
 	if (tool_fail("open", src, ssc_nfs4_open(&t->who, src, SSC_OPEN4_READ, 0, &c->src)) ||
 	    tool_fail("open", dst, ssc_nfs4_open(&t->who, dst, how, 0644, &c->dst)) ||

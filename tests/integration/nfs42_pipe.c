@@ -267,7 +267,7 @@ static int open_sink(struct tool *t, const char *path, struct ssc_nfs4_file *fil
 {
 	uint32_t how = SSC_OPEN4_WRITE | SSC_NFS4_CREATE;
 
-	if (t->opt.dst_off == 0)
+	if (t->opt.dst_off == 0 && !t->opt.keep)
 		how |= SSC_NFS4_TRUNCATE;
 	return tool_fail("open", path, ssc_nfs4_open(&t->who, path, how, 0644, file));
 }
