@@ -101,6 +101,25 @@ show_speed() {
 	say "./run bench measures with fio, several requests at a time, and compares"
 }
 
+# Three rounds of both in turn, onto new files, and the median of the seconds.
+show_copy() {
+	local nfs42=("$SSC_BUILD_DIR/tests/nfs42" "$listen" "$NFS_PORT") mib=128 round at=/re$folder
+	step "A copy within the re-export, $mib MiB: by the server (NFSv4.2 COPY), and through the client"
+	check "a file of $mib MiB" "${nfs42[@]}" fill "$at/whole" "${mib}M"
+	for round in 1 2 3; do
+		"${nfs42[@]}" copy "$at/whole" "$at/copied$round" --async >>"$T/copies" || :
+		"${nfs42[@]}" rwcopy "$at/whole" "$at/moved$round" >>"$T/moves" || :
+	done
+	check_same "the server's copy is the same" \
+		"$("${nfs42[@]}" sum "$at/copied3" | grep -o 'sum=[^ ]*')" \
+		"$("${nfs42[@]}" sum "$at/whole" | grep -o 'sum=[^ ]*')"
+	for how in copies moves; do
+		sed -nE 's/.*seconds=([0-9.]+).*/\1/p' "$T/$how" >"$T/$how.s"
+	done
+	printf '%-34s %8s s\n' 'by the server' "$(median 1 "$T/copies.s")" \
+		'through the client, 8 x 1 MiB' "$(median 1 "$T/moves.s")"
+}
+
 remove_folder() {
 	[ -z "${have_folder:-}" ] || timeout 60 "$CLIENT" -w 20 "$direct" rmtree "$folder" || :
 	have_folder=
@@ -115,7 +134,7 @@ show_use() {
 	printf '\t\t%s;\n' "${keys[@]}"
 	printf '\t}\n}\n'
 	step "To mount this one, as root, on this machine"
-	echo "mount -t nfs -o vers=4.1,port=$NFS_PORT $listen:/re /mnt"
+	echo "mount -t nfs -o vers=4.2,port=$NFS_PORT $listen:/re /mnt"
 	echo "mount -t nfs -o vers=3,nolock,tcp,port=$NFS_PORT,mountproto=tcp,mountport=$MNT_PORT" \
 		"$listen:/re /mnt"
 }
@@ -126,6 +145,7 @@ if c3 re mkdir "$folder"; then
 	have_folder=1
 	check_tree
 	show_speed
+	show_copy
 	remove_folder
 else
 	say "$server does not let root write to $path: only reading is tried"

@@ -19,7 +19,8 @@ demo=$!
 at_exit eval "kill $demo 2>/dev/null"
 check "it serves" wait_for 60 grep -q 'Serving until' "$T/demo.out"
 check "and prints the block to copy" grep -q 'Remote_Path = /exp;' "$T/demo.out"
-check "and the command to mount it" grep -q '^mount -t nfs -o vers=4.1,port=' "$T/demo.out"
+check "and the command to mount it" grep -q '^mount -t nfs -o vers=4.2,port=' "$T/demo.out"
+check "and shows a copy by the server" grep -Eq '^by the server +[0-9.]+ s' "$T/demo.out"
 kill -TERM "$demo"
 check "it ends when asked" wait_for 20 is_gone "$demo"
 check_not "leaves no process and no folder" left

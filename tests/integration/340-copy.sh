@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-3.0-or-later
-# COPY between files of one server: contents, ranges, holes, and every rule. See copy.py.
+# COPY between files of one server: contents, ranges, holes, and every rule. See copyrules.py.
 # shellcheck source=tests/integration/functions.sh
 . "$(dirname "$0")/functions.sh"
 
@@ -37,7 +37,7 @@ for part in whole ranges holes rules; do
 		"ok - "*) check "${line#ok - }" true ;;
 		*) check "${line#not ok - }" false ;;
 		esac
-	done < <(timeout 120 python3 -B "$SSC_ROOT/tests/integration/copy.py" "$part" "${ADDR[re]}" \
+	done < <(timeout 120 python3 -B "$SSC_ROOT/tests/integration/copyrules.py" "$part" "${ADDR[re]}" \
 		"$NFS_PORT" "$T" 2>&1 || :)
 done
 refuse_log re ':(CRIT|MAJ) :.*(SSC|FSAL)'

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-3.0-or-later
-# CLONE: shared blocks where the file system below has them, NOTSUPP elsewhere. See copy.py.
+# CLONE: shared blocks where the file system below has them, NOTSUPP elsewhere. See copyrules.py.
 # shellcheck source=tests/integration/functions.sh
 . "$(dirname "$0")/functions.sh"
 
@@ -41,7 +41,7 @@ while IFS= read -r line; do
 	"ok - "*) check "${line#ok - }" true ;;
 	*) check "${line#not ok - }" false ;;
 	esac
-done < <(timeout 120 python3 -B "$SSC_ROOT/tests/integration/copy.py" clone "${ADDR[re]}" \
+done < <(timeout 120 python3 -B "$SSC_ROOT/tests/integration/copyrules.py" clone "${ADDR[re]}" \
 	"$NFS_PORT" "$T" 2>&1 || :)
 refuse_log re ':(CRIT|MAJ) :.*(SSC|FSAL)'
 check "ends when asked" stop re 5

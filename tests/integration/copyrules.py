@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""copy.py PART HOST PORT T: checks for 340-copy.sh, a line for each. HOST has the exports that the script
+"""copyrules.py PART HOST PORT T: checks for 340-copy.sh, a line for each. HOST has the exports that the script
 sets up; T is the folder that their files lie in. Ends with 1 when one failed."""
 
 import os
