@@ -195,6 +195,10 @@ static void slot_reply(struct ssc_nfs4_client *c, uint32_t at, uint32_t status, 
 		ssc_nfs4_broken(c, "a reply of another session, slot or sequence");
 		return;
 	}
+	if (status == SSC_ST4_RETRY_UNCACHED_REP) { /* said by the operation behind SEQUENCE */
+		lost_reply(c, at);
+		return;
+	}
 	call = ssc_nfs4_detach(c, at);
 	ssc_nfs4_release(c, at, true);
 	if (call)

@@ -27,7 +27,9 @@
 struct nfs4_peer;
 
 struct nfs4_request {
-	uint32_t xid, minor, n_ops, first_op; /* first_op: the first behind SEQUENCE */
+	uint32_t xid, minor, n_ops;
+	uint32_t second_op; /* behind SEQUENCE */
+	uint32_t first_op;  /* the same, but behind PUTFH */
 	bool has_sequence, wants_cache;
 	uint32_t seqid, slot, highest;
 	uint64_t number; /* of compounds of this peer, from 1 */
@@ -59,7 +61,9 @@ struct nfs4_peer_hooks {
 
 struct nfs4_peer {
 	/* set by the test before the client is made */
-	uint32_t n_slots;             /* granted, 16 */
+	uint32_t n_slots; /* granted, 16 */
+	/* RETRY_UNCACHED_REP comes from the operation behind SEQUENCE, as from Linux and Ganesha. */
+	bool is_uncached_later;
 	uint32_t lease_s;             /* 90 */
 	_Atomic uint32_t target_slot; /* sr_target_highest_slotid; UINT32_MAX: all */
 	_Atomic uint32_t status_flags;

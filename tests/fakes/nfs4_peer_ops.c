@@ -63,11 +63,11 @@ static void peek_first_op(struct ssc_xdr x, struct nfs4_request *rq)
 {
 	uint32_t len;
 
-	rq->first_op = ssc_xdr_u32(&x);
+	rq->first_op = rq->second_op = ssc_xdr_u32(&x);
 	if (rq->first_op == 22) { /* PUTFH: what it is for is more telling */
 		(void)ssc_xdr_opaque(&x, 128, &len);
 		if (rq->n_ops > 1u + rq->has_sequence)
-			rq->first_op = ssc_xdr_u32(&x);
+			rq->first_op = rq->second_op = ssc_xdr_u32(&x);
 	}
 }
 
@@ -377,6 +377,13 @@ static size_t with_sequence(struct nfs4_peer *peer, struct ssc_xdr *x, struct ou
 	(void)ssc_xdr_fixed(x, 16);
 	*status = check_slot(peer, id, rq);
 	*n_done = 1;
+	if (*status == RETRY_UNCACHED && peer->is_uncached_later && rq->n_ops > 1) {
+		put_sequence(peer, rq, o);
+		put(o, rq->second_op);
+		put(o, RETRY_UNCACHED);
+		*n_done = 2;
+		return 0;
+	}
 	if (*status) {
 		put(o, 53);
 		put(o, *status);

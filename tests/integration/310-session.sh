@@ -4,6 +4,8 @@
 # shellcheck source=tests/integration/functions.sh
 . "$(dirname "$0")/functions.sh"
 
+# A lease that is short enough to be seen renewed.
+NFSV4_EXTRA="Lease_Lifetime = 6;"
 NFS42=$SSC_BUILD_DIR/tests/nfs42
 
 start_upstream up "$(addr 11)"
@@ -58,9 +60,46 @@ check "COPY_NOTIFY is not supported" grep -q NOTSUPP <(n42 notify /exp/f tcp 127
 check "DEALLOCATE" n42 punch /exp/f 1M 1M
 check "the hole reads as zeros" cmp <(head -c 1048576 /dev/zero) <(tail -c +1048577 "$T/up/exp/f" | head -c 1048576)
 
+# The connection breaks again and again: nothing is lost, nothing is done twice.
+check "fill" n42 fill /exp/big 64M
+sum=$(n42 sum /exp/big)
+for back in "" --no-back; do
+	rm -f "$T/up/exp/big2"
+	check "rwcopy while the connection breaks $back" n42 rwcopy /exp/big /exp/big2 --bounce 60 $back
+	check_same "every byte is there" "$(n42 sum /exp/big2)" "$sum"
+done
+check "8 copies while the connection breaks" n42 copies 8 rwcopy /exp/f /exp/c% --bounce 100
+check "every byte of copy 7" cmp "$T/up/exp/f" "$T/up/exp/c7"
+
+# The server stops for a while: calls wait, and none is lost.
+n42 rwcopy /exp/big /exp/big3 >"$T/stopped" &
+pid=$!
+sleep 0.1
+sigstop up
+sleep 2
+sigcont up
+check "rwcopy over a server that stopped for 2 s" wait "$pid"
+check_same "every byte is there" "$(n42 sum /exp/big3)" "$sum"
+
+# The server is killed and comes back with an open file's state gone: the copy ends soon, and says so.
+n42 rwcopy /exp/big /exp/big4 --block 4k --depth 1 >"$T/killed" 2>&1 &
+pid=$!
+sleep 0.3
+kill9 up
+start up
+check "a copy whose server was restarted ends" wait_for 20 is_gone "$pid"
+say "$(cat "$T/killed")"
+check "and says why" grep -Eq 'STALE|BAD_STATEID|EXPIRED|CONN' "$T/killed"
+check "the server serves on" n42 sum /exp/big
+
 n42 getattr-loop /exp/f 1 >"$T/loop"
 check "latency" at_most "$(field p50_ms <"$T/loop")" 20
 say "$(cat "$T/loop")"
+
+idle=$(n42 idle 9)
+check "the lease is renewed" at_least "$(field renewals <<<"$idle")" 3
+check_same "by the same client id" "$(field generation <<<"$idle")" 1
+check_same "and session" "$(field sessions <<<"$idle")" 1
 
 # Two clients of one host are two clients.
 n42 info >"$T/a"

@@ -10,9 +10,11 @@
  *
  * Options: --async, --sync (default), --poll, --no-commit, --chunk N, --src-off N, --dst-off N,
  * --count N, --depth N (8), --block N (1M), --stable N, --seed N, --cancel-after MS, --wait S,
- * --slots N, --uid N, --gid N, --minor N, --no-back, --force, --keep (the destination is not emptied),
+ * --bounce MS (break the connection as often), --slots N, --uid N, --gid N, --minor N, --no-back, --force,
+ * --keep (the destination is not emptied),
  * --verbose. Sizes take k, M, G.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +152,8 @@ static int cmd_chmod(struct tool *t, char **arg)
 
 static uint32_t punch_file(struct tool *t, const struct ssc_nfs4_file *file, char **arg)
 {
-	return ssc_nfs4_space(&t->who, SSC_OP4_DEALLOCATE, file, tool_number(arg[1]), tool_number(arg[2]));
+	return ssc_nfs4_space(&t->who, SSC_OP4_DEALLOCATE, file, tool_number(arg[1]),
+			      tool_number(arg[2]));
 }
 
 static int cmd_punch(struct tool *t, char **arg)
@@ -344,12 +347,19 @@ static bool set_option(struct tool *t, struct ssc_nfs4_config *cfg, const char *
 		uint32_t *to;
 		uint64_t *to64;
 	} table[] = {
-		{"--chunk", NULL, &o->chunk},      {"--src-off", NULL, &o->src_off},
-		{"--dst-off", NULL, &o->dst_off},  {"--count", NULL, &o->count},
-		{"--seed", NULL, &o->seed},        {"--depth", &o->depth, NULL},
-		{"--block", &o->block, NULL},      {"--stable", &o->stable, NULL},
-		{"--slots", &cfg->n_slots, NULL},  {"--minor", &cfg->minor_version, NULL},
-		{"--uid", &t->who.cred.uid, NULL}, {"--gid", &t->who.cred.gid, NULL},
+		{"--chunk", NULL, &o->chunk},
+		{"--src-off", NULL, &o->src_off},
+		{"--dst-off", NULL, &o->dst_off},
+		{"--count", NULL, &o->count},
+		{"--seed", NULL, &o->seed},
+		{"--bounce", NULL, &o->bounce_ms},
+		{"--depth", &o->depth, NULL},
+		{"--block", &o->block, NULL},
+		{"--stable", &o->stable, NULL},
+		{"--slots", &cfg->n_slots, NULL},
+		{"--minor", &cfg->minor_version, NULL},
+		{"--uid", &t->who.cred.uid, NULL},
+		{"--gid", &t->who.cred.gid, NULL},
 	};
 
 	if (strcmp(name, "--cancel-after") == 0) {
@@ -372,6 +382,37 @@ static bool set_option(struct tool *t, struct ssc_nfs4_config *cfg, const char *
 	return false;
 }
 
+/* With --bounce the connection breaks every so often while the command runs. */
+static void *bounce(void *arg)
+{
+	struct tool *t = arg;
+	const long ms = (long)t->opt.bounce_ms;
+	const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	while (!atomic_load(&t->is_over)) {
+		nanosleep(&ts, NULL);
+		ssc_nfs4_client_disconnect(t->who.client);
+	}
+	return NULL;
+}
+
+static int bounced(struct tool *t, const struct command *cmd, char **arg)
+{
+	struct ssc_nfs4_info i;
+	pthread_t thread;
+	int bad;
+
+	if (t->opt.bounce_ms == 0 || pthread_create(&thread, NULL, bounce, t) != 0)
+		return cmd->run(t, arg);
+	bad = cmd->run(t, arg);
+	atomic_store(&t->is_over, true);
+	pthread_join(thread, NULL);
+	ssc_nfs4_client_info(t->who.client, &i);
+	printf("connections=%u sessions=%u generation=%u resent=%llu\n", i.n_connections,
+	       i.n_sessions, i.generation, (unsigned long long)i.n_resent);
+	return bad;
+}
+
 static int run(struct tool *t, struct ssc_nfs4_config *cfg, const struct command *cmd, char **arg)
 {
 	uint32_t outcome;
@@ -383,7 +424,7 @@ static int run(struct tool *t, struct ssc_nfs4_config *cfg, const struct command
 	if (outcome)
 		bad = tool_fail("session", cfg->server, outcome);
 	else
-		bad = cmd->run(t, arg);
+		bad = bounced(t, cmd, arg);
 	ssc_nfs4_client_free(t->who.client);
 	return bad;
 }

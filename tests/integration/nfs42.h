@@ -10,6 +10,7 @@
 #ifndef NFS42_H
 #define NFS42_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,7 +20,7 @@ struct options {
 	bool async, poll, no_commit, force;
 	bool keep; /* what the destination holds */
 	uint32_t depth, block, stable;
-	uint64_t chunk, src_off, dst_off, count, seed;
+	uint64_t chunk, src_off, dst_off, count, seed, bounce_ms;
 	int64_t cancel_ms; /* < 0: not */
 	double wait_s;     /* for the end of an asynchronous copy */
 };
@@ -27,6 +28,7 @@ struct options {
 struct tool {
 	struct ssc_nfs4_who who;
 	struct options opt;
+	atomic_bool is_over;
 };
 
 /** @brief Print @what and @outcome to stderr. @return 1, or 0 when it is OK. */

@@ -19,7 +19,7 @@
 struct copy {
 	struct ssc_nfs4_file src, dst;
 	uint64_t bytes, n_calls, n_async, n_polls;
-	bool is_unstable;
+	bool is_unstable, is_cancelled;
 };
 
 static uint64_t until(double s)
@@ -83,7 +83,8 @@ static uint32_t await_end(struct tool *t, struct copy *c, const struct ssc_write
 		pause_ms(t->opt.cancel_ms);
 		outcome = ssc_nfs4_offload_cancel(&t->who, &c->dst.fh, &r->callback_id);
 		printf("cancel=%s\n", ssc_nfs4_outcome_str(outcome));
-		return ssc_nfs4_local(SSC_E_SHUTDOWN);
+		c->is_cancelled = outcome == SSC_ST4_OK;
+		return outcome;
 	}
 	if (t->opt.poll)
 		outcome = await_status(t, c, &r->callback_id, count);
@@ -131,11 +132,9 @@ static uint32_t copy_all(struct tool *t, struct copy *c, uint64_t want)
 		uint32_t outcome = one_chunk(t, c, count, &done);
 
 		c->bytes += done;
-		if (outcome)
+		if (outcome || c->is_cancelled)
 			return outcome;
-		if (done == 0)
-			return ssc_nfs4_local(SSC_E_PROTO); /* before the end: never */
-		if (done > count)
+		if (done == 0 || done > count) /* nothing, before the end: never */
 			return ssc_nfs4_local(SSC_E_PROTO);
 	}
 	return SSC_ST4_OK;
