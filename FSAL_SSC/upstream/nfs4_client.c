@@ -167,7 +167,7 @@ void ssc_nfs4_client_info(struct ssc_nfs4_client *c, struct ssc_nfs4_info *info)
 
 void ssc_nfs4_submit(struct ssc_nfs4_client *c, struct ssc_nfs4_call *call)
 {
-	call->n_sent = 0;
+	call->n_sent = call->n_wrong = 0;
 	if (atomic_fetch_add(&c->n_waiting, 1) >= SSC_NFS4_QUEUE_MAX) {
 		atomic_fetch_sub(&c->n_waiting, 1);
 		call->outcome = ssc_nfs4_local(SSC_E_JUKEBOX);

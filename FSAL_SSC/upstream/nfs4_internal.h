@@ -39,8 +39,11 @@
 #define SSC_NFS4_XID_NULL 255
 _Static_assert(SSC_NFS4_PLACES <= SSC_NFS4_XID_NULL, "places and xids");
 
-/* A call that costs the connection each time it is sent, by a wrong reply or by none, is not for ever. */
-#define SSC_NFS4_SENDS_MAX 12
+/* So often a call may be answered by nonsense, or by the loss of the session. */
+#define SSC_NFS4_WRONG_MAX 5
+
+/* And so often it is sent at all, whatever its deadline: a server may die of it each time. */
+#define SSC_NFS4_SENDS_MAX 100
 
 /* Calls wait in the queue when so much is unsent. */
 #define SSC_NFS4_UNSENT_MAX (256 * 1024)
@@ -146,6 +149,12 @@ struct ssc_nfs4_client {
 	void (*setup_take)(struct ssc_nfs4_client *c, struct ssc_nfs4_call *call);
 	struct ssc_nfs4_cb_slot cb_slot[SSC_NFS4_CB_SLOTS];
 };
+
+/* Enough is enough. */
+static inline bool ssc_nfs4_is_hopeless(const struct ssc_nfs4_call *call)
+{
+	return call->n_wrong >= SSC_NFS4_WRONG_MAX || call->n_sent >= SSC_NFS4_SENDS_MAX;
+}
 
 static inline bool ssc_nfs4_is_slot(uint32_t at)
 {

@@ -54,6 +54,14 @@ static void give(struct ssc_nfs4_client *c, struct ssc_nfs4_call *call, uint32_t
 	ssc_nfs4_end(c, call, status);
 }
 
+/* The reply of the call at @at is nonsense. */
+static void wrong(struct ssc_nfs4_client *c, uint32_t at, const char *why)
+{
+	if (c->place[at].call)
+		c->place[at].call->n_wrong++;
+	ssc_nfs4_broken(c, why);
+}
+
 static bool take_sequence(struct ssc_nfs4_client *c, uint32_t at, struct ssc_xdr *x)
 {
 	const struct ssc_nfs4_place *p = &c->place[at];
@@ -118,8 +126,10 @@ static void sequence_failed(struct ssc_nfs4_client *c, uint32_t at, uint32_t sta
 {
 	struct ssc_nfs4_place *p = &c->place[at];
 	const bool was_resent = p->is_resent;
-	struct ssc_nfs4_call *call;
+	struct ssc_nfs4_call *call = p->call;
 
+	if (call && status != SSC_ST4_DELAY && !was_resent)
+		call->n_wrong++; /* whatever follows, it must not go on for ever */
 	switch (status) {
 	case SSC_ST4_DELAY:
 		if (p->call == &c->setup)
@@ -162,7 +172,7 @@ static void sequence_failed(struct ssc_nfs4_client *c, uint32_t at, uint32_t sta
 	default:
 		break;
 	}
-	call = ssc_nfs4_detach(c, at);
+	ssc_nfs4_detach(c, at);
 	ssc_nfs4_release(c, at, false);
 	if (call)
 		give(c, call, status, n, x, false);
@@ -179,12 +189,12 @@ static void slot_reply(struct ssc_nfs4_client *c, uint32_t at, uint32_t status, 
 		return;
 	}
 	if (ssc_xdr_u32(x) != SSC_OP4_SEQUENCE) {
-		ssc_nfs4_broken(c, "a reply without SEQUENCE");
+		wrong(c, at, "a reply without SEQUENCE");
 		return;
 	}
 	first = ssc_xdr_u32(x);
 	if (!ssc_xdr_ok(x) || (first && (first != status || n != 1))) {
-		ssc_nfs4_broken(c, "a reply that makes no sense");
+		wrong(c, at, "a reply that makes no sense");
 		return;
 	}
 	if (first) {
@@ -192,7 +202,7 @@ static void slot_reply(struct ssc_nfs4_client *c, uint32_t at, uint32_t status, 
 		return;
 	}
 	if (!take_sequence(c, at, x)) {
-		ssc_nfs4_broken(c, "a reply of another session, slot or sequence");
+		wrong(c, at, "a reply of another session, slot or sequence");
 		return;
 	}
 	if (status == SSC_ST4_RETRY_UNCACHED_REP) { /* said by the operation behind SEQUENCE */
@@ -230,7 +240,7 @@ static void reply(void *client, uint32_t xid, enum ssc_err err, const void *resu
 	(void)ssc_xdr_opaque(&x, TAG_MAX, &tag);
 	n = ssc_xdr_u32(&x);
 	if (!ssc_xdr_ok(&x) || status & SSC_NFS4_LOCAL || (n == 0 && status == SSC_ST4_OK)) {
-		ssc_nfs4_broken(c, "a reply that makes no sense");
+		wrong(c, at, "a reply that makes no sense");
 		return;
 	}
 	if (ssc_nfs4_is_slot(at)) {

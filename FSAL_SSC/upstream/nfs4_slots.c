@@ -231,7 +231,7 @@ static void send_again(struct ssc_nfs4_client *c, uint64_t now)
 			ssc_nfs4_wake_by(c, p->retry_ns);
 			continue;
 		}
-		if (p->call && p->call->n_sent >= SSC_NFS4_SENDS_MAX)
+		if (p->call && ssc_nfs4_is_hopeless(p->call))
 			ssc_nfs4_end(c, ssc_nfs4_detach(c, at), ssc_nfs4_local(SSC_E_PROTO));
 		send_place(c, at, now);
 	}
@@ -252,7 +252,7 @@ void ssc_nfs4_pump(struct ssc_nfs4_client *c, uint64_t now)
 			break;
 		cds_list_del(&call->link);
 		atomic_fetch_sub(&c->n_waiting, 1);
-		if (call->n_sent >= SSC_NFS4_SENDS_MAX) {
+		if (ssc_nfs4_is_hopeless(call)) {
 			ssc_nfs4_end(c, call, ssc_nfs4_local(SSC_E_PROTO));
 			continue;
 		}

@@ -196,7 +196,7 @@ struct ssc_nfs4_call {
 	void *reply; /* reply_room, or allocated */
 	struct cds_list_head link;
 	uint64_t deadline_ns, retry_ns;
-	uint32_t n_sent;
+	uint32_t n_sent, n_wrong;
 	uint8_t args[SSC_NFS4_ARGS_BYTES];
 	uint8_t reply_room[SSC_NFS4_REPLY_BYTES];
 };

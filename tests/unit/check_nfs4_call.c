@@ -35,6 +35,13 @@ static void put(uint32_t v)
 	n_bytes += 4;
 }
 
+#define PUT(...)                                                   \
+	do {                                                       \
+		const uint32_t words_[] = {__VA_ARGS__};           \
+		for (size_t i_ = 0; i_ < sizeof(words_) / 4; i_++) \
+			put(words_[i_]);                           \
+	} while (0)
+
 static void put_text(const char *text)
 {
 	size_t len = strlen(text);
@@ -87,11 +94,7 @@ START_TEST(simple_arguments)
 	ssc_bitmap_set(&map, 4);
 	ssc_bitmap_set(&map, 77);
 	ssc_nfs4_arg_getattr(&call, &map);
-	put(9);
-	put(3);
-	put(16);
-	put(0);
-	put(1 << 13);
+	PUT(9, 3, 16, 0, 1 << 13);
 	ssc_nfs4_arg_name(&call, SSC_OP4_REMOVE, "n", 1);
 	put(28);
 	put_text("n");
@@ -139,35 +142,22 @@ START_TEST(data_arguments)
 	ssc_nfs4_arg_read(&call, &id, 0x200000001ull, 100, &iov, 1);
 	put(25);
 	put_id();
-	put(2);
-	put(1);
-	put(100);
+	PUT(2, 1, 100);
 	ssc_nfs4_arg_write(&call, &id, 5, 2, &iov, 1, 99);
 	put(38);
 	put_id();
-	put(0);
-	put(5);
-	put(2);
-	put(99);
+	PUT(0, 5, 2, 99);
 	ck_assert_uint_eq(call.data_at, n_bytes);
 	ssc_nfs4_arg_commit(&call, 1, 2);
-	put(5);
-	put(0);
-	put(1);
-	put(2);
+	PUT(5, 0, 1, 2);
 	ssc_nfs4_arg_seek(&call, &id, 9, 1);
 	put(69);
 	put_id();
-	put(0);
-	put(9);
-	put(1);
+	PUT(0, 9, 1);
 	ssc_nfs4_arg_space(&call, SSC_OP4_DEALLOCATE, &id, 1, 2);
 	put(62);
 	put_id();
-	put(0);
-	put(1);
-	put(0);
-	put(2);
+	PUT(0, 1, 0, 2);
 	expect_args(5);
 	ck_assert(!call.is_unsafe);
 }
@@ -196,8 +186,7 @@ END_TEST
 
 START_TEST(missing_and_other_results)
 {
-	put(24);
-	put(0);
+	PUT(24, 0);
 	give(SSC_ST4_STALE, 1);
 	ck_outcome(ssc_nfs4_res(&call, SSC_OP4_PUTROOTFH), "OK");
 	ck_outcome(ssc_nfs4_res(&call, SSC_OP4_GETFH), "STALE"); /* what the compound ended with */
@@ -213,8 +202,7 @@ START_TEST(missing_and_other_results)
 	give(ssc_nfs4_local(SSC_E_CONN), 0);
 	ck_outcome(ssc_nfs4_res(&call, SSC_OP4_SAVEFH), "local CONN");
 	n_bytes = 0;
-	put(10044);
-	put(SSC_ST4_OP_ILLEGAL);
+	PUT(10044, SSC_ST4_OP_ILLEGAL);
 	give(SSC_ST4_OP_ILLEGAL, 1);
 	ck_outcome(ssc_nfs4_res(&call, 9999), "OP_ILLEGAL");
 }
@@ -279,24 +267,13 @@ static void whole_and_cut(uint32_t (*take)(void))
 
 START_TEST(getattr_results)
 {
-	put(9);
-	put(0);
-	put(3);
-	put(1 | 1 << 1 | 1 << 3 | 1 << 4 | 1 << 8 | 1 << 20);
-	put(1 << 1 | 1 << 4 | 1 << 13 | 1 << 21);
-	put(1 << 13);
-	put(4 * (3 + 1 + 2 + 2 + 4 + 2 + 1 + 2 + 2 + 3 + 1));
-	put(2);
-	put(0xffffffffu);
-	put(3);
-	put(SSC_FT_REG);
-	put(0);
+	PUT(9, 0, 3, 1 | 1 << 1 | 1 << 3 | 1 << 4 | 1 << 8 | 1 << 20,
+	    1 << 1 | 1 << 4 | 1 << 13 | 1 << 21, 1 << 13,
+	    4 * (3 + 1 + 2 + 2 + 4 + 2 + 1 + 2 + 2 + 3 + 1), 2, 0xffffffffu, 3, SSC_FT_REG, 0);
 	put(99); /* change */
 	put(1);
 	put(2); /* size */
-	put(0);
-	put(5);
-	put(0);
+	PUT(0, 5, 0);
 	put(6); /* fsid */
 	put(0);
 	put(123); /* fileid */
@@ -304,8 +281,7 @@ START_TEST(getattr_results)
 	put_text("root");
 	put(0);
 	put(8192); /* space_used */
-	put(0);
-	put(17);
+	PUT(0, 17);
 	put(18); /* time_modify */
 	put(4096);
 	whole_and_cut(take_getattr);
@@ -339,12 +315,7 @@ static const struct {
 
 START_TEST(odd_attributes)
 {
-	put(9);
-	put(0);
-	put(2);
-	put(odd_attrs[_i].word[0]);
-	put(odd_attrs[_i].word[1]);
-	put(odd_attrs[_i].len);
+	PUT(9, 0, 2, odd_attrs[_i].word[0], odd_attrs[_i].word[1], odd_attrs[_i].len);
 	for (uint32_t i = 0; i < odd_attrs[_i].len; i += 4)
 		put(7);
 	give(SSC_ST4_OK, 1);
@@ -356,12 +327,11 @@ START_TEST(open_results)
 {
 	static const uint32_t none[] = {3, 1, 1}; /* NONE_EXT, contention, a word */
 
-	put(18);
-	put(0);
+	PUT(18, 0);
 	put_id();
 	for (int i = 0; i < 5; i++)
 		put(i == 0);
-	put(4);
+	PUT(4);
 	put(0); /* attrset */
 	for (int i = 0; i < 3; i++)
 		put(none[i]);
@@ -373,19 +343,14 @@ END_TEST
 
 START_TEST(open_results_with_a_delegation)
 {
-	put(18);
-	put(0);
+	PUT(18, 0);
 	put_id();
 	for (int i = 0; i < 5; i++)
 		put(0);
-	put(4);
-	put(1);
-	put(16);
+	PUT(4, 1, 16);
 	put(2); /* WRITE */
 	put_id();
-	put(0);
-	put(1);
-	put(0);
+	PUT(0, 1, 0);
 	put(55); /* space limit */
 	for (int i = 0; i < 3; i++)
 		put(0);
@@ -402,9 +367,7 @@ START_TEST(read_results)
 	struct ssc_nfs4_read_res res;
 
 	ssc_nfs4_arg_read(&call, &id, 0, 8, iov, 2);
-	put(25);
-	put(0);
-	put(1);
+	PUT(25, 0, 1);
 	put_text("1234567");
 	for (size_t whole = n_bytes, n = 0; n <= whole; n += 4) {
 		n_bytes = n;
@@ -415,9 +378,7 @@ START_TEST(read_results)
 	ck_assert_uint_eq(res.count, 7);
 	ck_assert_mem_eq(buf, "123.4567..", 10);
 	n_bytes = 0;
-	put(25);
-	put(0);
-	put(0);
+	PUT(25, 0, 0);
 	put_text("123456789"); /* more than was asked for */
 	give(SSC_ST4_OK, 1);
 	ck_outcome(ssc_nfs4_res_read(&call, &res), "local PROTO");
@@ -432,19 +393,9 @@ END_TEST
 
 START_TEST(read_plus_results)
 {
-	put(68);
-	put(0);
-	put(1);
-	put(2);
-	put(0);
-	put(0);
-	put(100);
+	PUT(68, 0, 1, 2, 0, 0, 100);
 	put_text("data!");
-	put(1);
-	put(0);
-	put(105);
-	put(1);
-	put(0);
+	PUT(1, 0, 105, 1, 0);
 	whole_and_cut(take_read_plus);
 	ck_assert_uint_eq(plus.n, 2);
 	ck_assert(plus.is_eof);
@@ -458,10 +409,7 @@ END_TEST
 
 START_TEST(read_plus_with_many_segments)
 {
-	put(68);
-	put(0);
-	put(1);
-	put(SSC_SEGMENTS_MAX + 3);
+	PUT(68, 0, 1, SSC_SEGMENTS_MAX + 3);
 	for (int i = 0; i < SSC_SEGMENTS_MAX + 3; i++) {
 		put(1);
 		put(0);
@@ -480,9 +428,7 @@ START_TEST(read_plus_with_many_segments)
 	n_bytes = 12;
 	put(1);
 	put(2); /* neither data nor hole */
-	put(0);
-	put(0);
-	put(0);
+	PUT(0, 0, 0);
 	give(SSC_ST4_OK, 1);
 	ck_outcome(take_read_plus(), "local PROTO");
 }
@@ -490,25 +436,15 @@ END_TEST
 
 START_TEST(copy_results)
 {
-	put(60);
-	put(0);
+	PUT(60, 0);
 	put(1); /* a callback id */
 	put_id();
-	put(0);
-	put(5);
-	put(2);
-	put(1);
-	put(2);
-	put(1);
-	put(0);
+	PUT(0, 5, 2, 1, 2, 1, 0);
 	whole_and_cut(take_copy);
 	ck_assert(copied.response.has_callback_id);
 	ck_assert_uint_eq(copied.response.count, 5);
 	n_bytes = 0;
-	put(60);
-	put(SSC_ST4_OFFLOAD_NO_REQS);
-	put(1);
-	put(0);
+	PUT(60, SSC_ST4_OFFLOAD_NO_REQS, 1, 0);
 	give(SSC_ST4_OFFLOAD_NO_REQS, 1);
 	ck_outcome(take_copy(), "OFFLOAD_NO_REQS");
 	ck_assert(copied.consecutive);
@@ -527,26 +463,16 @@ END_TEST
 
 START_TEST(notify_and_status_results)
 {
-	put(61);
-	put(0);
-	put(0);
-	put(90);
-	put(0);
+	PUT(61, 0, 0, 90, 0);
 	put_id();
-	put(1);
-	put(SSC_NL4_NETADDR);
+	PUT(1, SSC_NL4_NETADDR);
 	put_text("tcp");
 	put_text("192.0.2.1.8.1");
 	whole_and_cut(take_notify);
 	ck_assert_int_eq(notified.lease_s, 90);
 	ck_assert_str_eq(notified.sources.loc[0].uaddr, "192.0.2.1.8.1");
 	n_bytes = 0;
-	put(67);
-	put(0);
-	put(0);
-	put(77);
-	put(1);
-	put(SSC_ST4_NOSPC);
+	PUT(67, 0, 0, 77, 1, SSC_ST4_NOSPC);
 	whole_and_cut(take_status);
 	ck_assert(offloaded.is_complete);
 	ck_assert_uint_eq(offloaded.complete, SSC_ST4_NOSPC);
@@ -555,8 +481,7 @@ END_TEST
 
 START_TEST(getfh_results)
 {
-	put(10);
-	put(0);
+	PUT(10, 0);
 	put_text("handle");
 	whole_and_cut(take_getfh);
 	ck_assert_uint_eq(fh.len, 6);
