@@ -3,8 +3,8 @@
 #
 # run.sh [NAME...] - all tests with real Linux kernels as clients, or those whose name is given, some
 # at a time: 6.1-a and 6.1-b (v4.1; v3, v4.0 and v4.2), 6.12 (v3 and v4.1), 6.12-42 and 6.12-stack (v4.2,
-# of a re-export and of a stack on VFS), outage, late, loss, knfsd, and server-side copy: copy-6.1,
-# copy-6.12, copy-fault-6.1, copy-fault-6.12.
+# of a re-export and of a stack on VFS), outage, late, loss, knfsd, session (our NFSv4.2 client with a
+# Linux server), and server-side copy: copy-6.1, copy-6.12, copy-fault-6.1, copy-fault-6.12.
 # Prints each check as "ok - ..." or "not ok - ...", and fails when one failed. Their output in full,
 # with the servers' last log lines, is in build/guest/log. Needs root, and what ./run build makes.
 
@@ -23,6 +23,7 @@ run_one() {
 	6.12-stack) SSC_GUEST_FSAL=STACK SSC_GUEST_MANY=3000 "$here/torture.sh" 6.12 4.2 ;;
 	loss) "$here/loss.sh" ;;
 	knfsd) "$here/knfsd.sh" ;;
+	session) "$here/session.sh" ;;
 	late) "$here/late.sh" ;;
 	copy-6.1) "$here/copy.sh" 6.1 ;;
 	copy-6.12) SSC_GUEST_SMALL=200 "$here/copy.sh" 6.12 ;;
@@ -46,7 +47,7 @@ show() {
 	exit 2
 }
 [ $# -gt 0 ] || set -- 6.1-b 6.1-a copy-6.1 outage late 6.12 copy-6.12 copy-fault-6.1 knfsd 6.12-42 \
-	copy-fault-6.12 loss 6.12-stack
+	copy-fault-6.12 loss 6.12-stack session
 "$here/prep.sh"
 mkdir -p "$out/log"
 rc=0 pids=()

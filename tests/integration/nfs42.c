@@ -10,9 +10,8 @@
  *
  * Options: --async, --sync (default), --poll, --no-commit, --chunk N, --src-off N, --dst-off N,
  * --count N, --depth N (8), --block N (1M), --stable N, --seed N, --cancel-after MS, --wait S,
- * --bounce MS (break the connection as often), --slots N, --uid N, --gid N, --minor N, --no-back, --force,
- * --keep (the destination is not emptied),
- * --verbose. Sizes take k, M, G.
+ * --bounce MS (break the connection as often), --slots N, --uid N, --gid N, --minor N, --no-back,
+ * --force, --keep (the destination is not emptied), --verbose. Sizes take k, M, G.
  */
 #include <pthread.h>
 #include <stdio.h>
