@@ -9,7 +9,7 @@ import sys
 import time
 
 import nfs41
-from nfs41 import ANONYMOUS, OK, bitmap, opaque
+from nfs41 import ANONYMOUS, OK, OP, bitmap, opaque
 from rawcompound import GARBAGE_ARGS, SUCCESS, TCP, Callable, Raw, clone, copy, op
 
 EXPORTS = ("/re", "/stack")
@@ -34,6 +34,8 @@ class Client:
             self.others += [root, self.nfs.lookup(root, "d")[1], self.nfs.lookup(root, "link")[1]]
             self.files += [self.nfs.lookup(root, name)[1] for name in FILES]
         self.stateids = {}
+        self.copies = [ANONYMOUS]  # the latest that go on by themselves
+        self.n_async = 0
         self.last = b""
         self.nfs.socket.settimeout(ANSWER_S)
 
@@ -42,6 +44,13 @@ class Client:
             code, _, stateid, _ = self.nfs.open(fh, access=self.rand.choice((1, 2, 3, 3, 3)))
             if code == OK:
                 self.stateids[fh] = stateid
+
+    def cut_down(self):
+        """What random offsets have made huge would be copied for the rest of the time."""
+        for fh in self.files:
+            code, size = self.nfs.attribute(fh, nfs41.SIZE)
+            if code == OK and size > 1 << 20:
+                self.nfs.truncate(fh, ANONYMOUS, 300000)
 
     def random_fh(self):
         if self.rand.random() < 0.8:
@@ -93,7 +102,9 @@ OPS = (
     (6, copy_random),
     (2, clone_random),
     (2, lambda c, sid: op("OFFLOAD_STATUS", sid())),
-    (2, lambda c, sid: op("OFFLOAD_CANCEL", sid())),
+    (2, lambda c, sid: op("OFFLOAD_STATUS", c.rand.choice(c.copies))),
+    (1, lambda c, sid: op("OFFLOAD_CANCEL", sid())),
+    (1, lambda c, sid: op("OFFLOAD_CANCEL", c.rand.choice(c.copies))),
     (1, lambda c, sid: op("COPY_NOTIFY", sid() + TCP)),
     (1, lambda c, sid: op("CLOSE", bytes(4) + sid())),
     (1, lambda c, sid: op("READ", sid() + struct.pack(">QI", offset(c.rand), c.rand.randrange(1, 9999)))),
@@ -111,9 +122,21 @@ def saved_and_current(client, sid):
     source, target = client.rand.choice(client.files), client.rand.choice(client.files)
     mine = client.stateids
     return [op("PUTFH", opaque(source)), op("SAVEFH"), op("PUTFH", opaque(target)),
-            client.rand.choice((copy, clone))(mine.get(source, ANONYMOUS), mine.get(target, sid()),
-                                              offset(client.rand), offset(client.rand),
-                                              offset(client.rand))]
+            copy_or_clone(client.rand, mine.get(source, ANONYMOUS), mine.get(target, sid()))]
+
+
+def copy_or_clone(rand, source, target):
+    places = [offset(rand) for _ in range(3)]
+    if rand.random() < 0.3:
+        return clone(source, target, *places)
+    return copy(source, target, *places, synchronous=rand.randrange(2))
+
+
+def learn_copy(client, rest):
+    """Behind PUTFH, SAVEFH, PUTFH: a COPY that goes on by itself has a stateid."""
+    if rest[24:36] == struct.pack(">III", OP["COPY"], OK, 1):
+        client.copies = [*client.copies[-7:], rest[36:52]]
+        client.n_async += 1
 
 
 def random_ops(client, stateids):
@@ -158,7 +181,8 @@ def once(client, stateids):
     assert accept in (SUCCESS, GARBAGE_ARGS), accept
     if accept != SUCCESS:
         return None
-    code, n, _ = nfs.results(data)
+    code, n, rest = nfs.results(data)
+    learn_copy(client, rest)
     nfs.slot_seq += n > 0
     if n > 0 and rand.random() < 0.05:
         assert nfs.exchange(whole)[0] == SUCCESS
@@ -181,6 +205,7 @@ def main():
         if n % 100 == 0:
             for client in clients:
                 client.open_all()
+            clients[0].cut_down()
         client = rand.choice(clients)
         owner = client if rand.random() < 0.9 else rand.choice(clients)
         try:
@@ -192,7 +217,10 @@ def main():
         n += 1
         if early is None and time.monotonic() > start + seconds / 3:
             early = rss(pid)
-    print(f"{n} compounds, {sum(len(c.nfs.callbacks) for c in clients)} callbacks")
+    time.sleep(1)
+    for client in clients:
+        client.nfs.run(op("PUTROOTFH"))
+    print(f"{n} compounds, {sum(c.n_async for c in clients)} copies that went on, {sum(len(c.nfs.callbacks) for c in clients)} callbacks")
     print("statuses " + ", ".join(f"{'garbage' if k is None else nfs41.name_of(k)} {v}" for k, v in
                                   sorted(statuses.items(), key=lambda item: -item[1])))
     print(f"grown {rss(pid) - early}")

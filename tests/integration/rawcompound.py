@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """COMPOUNDs of minor version 2 as bytes: cut, repeated, with lists that lie about their length."""
 
+import socket
 import struct
 
 import nfs41
@@ -36,6 +37,8 @@ class Raw(nfs41.Nfs):
     def __init__(self, host, port, path, who, minor=2):
         self.callbacks = []  # what follows CB_SEQUENCE, as bytes
         super().__init__(host, port, path, who, minor)
+        # An answer to a callback and the next call are not kept back for one another.
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def call(self, ops):
         accept, data = self.exchange(opaque(b"t") + struct.pack(">II", self.minor, len(ops)) +
