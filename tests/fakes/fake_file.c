@@ -222,8 +222,8 @@ static void fake_read(struct ssc_copy_file *file, struct ssc_copy_io *io)
 
 static void grow_locked(struct fake_file *f, uint64_t size)
 {
-	if (size > f->room) {
-		uint64_t room = 2 * size;
+	if (size >= f->room) {
+		uint64_t room = 2 * size + 1; /* never none, so that the pointers are good */
 
 		f->data = realloc(f->data, room);
 		f->was_written = realloc(f->was_written, room);
@@ -350,7 +350,8 @@ void fake_file_set_extents(struct fake_file *f, const struct fake_extent *extent
 	f->ops.next_data = fake_next_data;
 	f->extents = calloc(n + 1, sizeof(*extents));
 	assert(f->extents != NULL);
-	memcpy(f->extents, extents, n * sizeof(*extents));
+	if (n > 0)
+		memcpy(f->extents, extents, n * sizeof(*extents));
 	f->n_extents = n;
 }
 

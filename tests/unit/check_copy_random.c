@@ -149,7 +149,7 @@ START_TEST(every_layout_is_copied)
 
 	state = unit_seed("every_layout_is_copied");
 	crew = fake_crew_new(4, state);
-	for (round = 0; round < 400; round++) {
+	for (round = 0; copy_unit_goes_on(round, 400); round++) {
 		struct ssc_copy_result result;
 		struct ssc_copy_spec spec;
 
@@ -171,7 +171,7 @@ START_TEST(every_fault_leaves_a_true_count)
 
 	state = unit_seed("every_fault_leaves_a_true_count");
 	crew = fake_crew_new(4, state);
-	for (round = 0; round < 400; round++) {
+	for (round = 0; copy_unit_goes_on(round, 400); round++) {
 		struct ssc_copy_result result;
 		struct ssc_copy_spec spec;
 
@@ -197,7 +197,7 @@ START_TEST(every_delay_is_waited_for)
 
 	state = unit_seed("every_delay_is_waited_for");
 	crew = fake_crew_new(4, state);
-	for (round = 0; round < 60; round++) {
+	for (round = 0; copy_unit_goes_on(round, 60); round++) {
 		struct ssc_copy_result result;
 		struct ssc_copy_spec spec;
 
@@ -225,7 +225,7 @@ START_TEST(a_cancelled_copy_has_a_true_count)
 
 	state = unit_seed("a_cancelled_copy_has_a_true_count");
 	crew = fake_crew_new(4, state);
-	for (round = 0; round < 300; round++) {
+	for (round = 0; copy_unit_goes_on(round, 300); round++) {
 		struct ssc_copy_spec spec;
 		struct copy_run run;
 		uint64_t spins, seen;

@@ -2,7 +2,7 @@
 /*
  * copy_unit.h - an engine, two fake files, one copy between them, and what must be true after it.
  *
- * The clock is the fake one; waiting for a copy moves it 5 ms per real millisecond or so.
+ * The clock is the fake one; waiting for a copy moves it 20 ms per real one or so.
  */
 #ifndef SSC_COPY_UNIT_H
 #define SSC_COPY_UNIT_H
@@ -146,7 +146,7 @@ static inline void copy_unit_start(struct copy_run *run, const struct ssc_copy_s
 	atomic_store(&run->is_starting, false);
 }
 
-/* Real milliseconds, while the fake clock goes on 5 for 1. */
+/* Real milliseconds, while the fake clock goes on 20 for 1. */
 static inline bool copy_unit_wait(sem_t *sem, unsigned int ms)
 {
 	for (; sem_trywait(sem) != 0; ms--) {
@@ -162,7 +162,7 @@ static inline bool copy_unit_wait(sem_t *sem, unsigned int ms)
 		}
 		if (sem_timedwait(sem, &ts) == 0)
 			return true;
-		fake_clock_advance(5 * SSC_NS_PER_MS);
+		fake_clock_advance(20 * SSC_NS_PER_MS);
 	}
 	return true;
 }
@@ -228,6 +228,18 @@ static inline struct ssc_copy_result copy_unit_copy(const struct ssc_copy_spec *
 	copy_unit_verify(&run);
 	copy_unit_fini(&run);
 	return run.result;
+}
+
+/* For random loops: at most @max rounds, and at most two real seconds, which a slow machine needs. */
+static inline bool copy_unit_goes_on(int round, int max)
+{
+	static struct timespec begin;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (round == 0)
+		begin = now;
+	return round < max && now.tv_sec - begin.tv_sec < 2;
 }
 
 static inline void copy_unit_block(bool src_blocks, bool dst_blocks)
