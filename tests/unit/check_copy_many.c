@@ -7,7 +7,7 @@
 
 #include "copy_unit.h"
 
-enum { N_COPIES = 64, SIZE = 512 * KIB };
+enum { N_COPIES = 64, SIZE = 256 * KIB };
 
 static struct fake_file from[N_COPIES], to[N_COPIES];
 static struct copy_run runs[N_COPIES];
