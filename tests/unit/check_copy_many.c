@@ -185,6 +185,62 @@ START_TEST(time_ends_the_waiting_for_room)
 }
 END_TEST
 
+/* The same, but it began to wait while a chunk was in flight, which is over by then. */
+START_TEST(time_ends_the_waiting_for_more_room)
+{
+	static const struct fake_extent extents[] = {{0, 4 * KIB}, {64 * KIB, SIZE}};
+	struct fake_crew *own = fake_crew_new(1, 2);
+	struct ssc_copy_spec spec;
+
+	/* 0 has 128 KiB and hangs, 1 has a buffer of 64 KiB and needs one of 128 KiB next. */
+	engine_with(128 * KIB, 2, 192 * KIB, 1);
+	from[0].crew = crew;
+	fake_crew_hold(crew, true);
+	spec = spec_of(0);
+	spec.count = 128 * KIB;
+	copy_unit_start(&runs[0], &spec);
+	from[1].crew = own;
+	fake_crew_hold(own, true);
+	memset(from[1].data + 4 * KIB, 0, 60 * KIB);
+	fake_file_set_extents(&from[1], extents, 2);
+	spec = spec_of(1);
+	spec.stop_ns = ssc_clock_now_ns() + 100 * SSC_NS_PER_S;
+	copy_unit_start(&runs[1], &spec);
+	fake_crew_hold(own, false);
+	ck_assert(!copy_unit_wait(&runs[1].is_done, 20));
+	fake_clock_advance(100 * SSC_NS_PER_S);
+	finish(1);
+	ck_assert(runs[1].result.is_stopped);
+	ck_assert_uint_eq(runs[1].result.bytes, 64 * KIB);
+	fake_crew_hold(crew, false);
+	finish(0);
+	fake_crew_free(own);
+}
+END_TEST
+
+/* Cancelled with a chunk in flight that hangs: those behind it in the queue need not wait for that. */
+START_TEST(who_is_cancelled_makes_room_at_once)
+{
+	struct ssc_copy_spec spec;
+
+	engine_with(128 * KIB, 2, 192 * KIB, 1);
+	from[0].crew = crew;
+	fake_crew_hold(crew, true);
+	start(0); /* has 128 KiB, waits for 128 more */
+	spec = spec_of(1);
+	spec.count = 4 * KIB;
+	from[1].file.is_blocking = _i;
+	copy_unit_start(&runs[1], &spec);
+	ck_assert(!copy_unit_wait(&runs[1].is_done, 20));
+	ssc_copy_cancel(runs[0].copy);
+	finish(1);
+	ck_assert_uint_eq(runs[1].result.bytes, 4 * KIB);
+	ck_assert_uint_eq(atomic_load(&runs[0].n_done), 0);
+	fake_crew_hold(crew, false);
+	finish(0);
+}
+END_TEST
+
 /* ---- turns ---- */
 
 static void endless_io(struct ssc_copy_file *file, struct ssc_copy_io *io)
@@ -428,6 +484,8 @@ int main(void)
 	tcase_add_test(budget, a_copy_that_waits_is_served_in_its_turn);
 	tcase_add_loop_test(budget, who_needs_no_room_any_more_makes_room, 0, 4);
 	tcase_add_test(budget, time_ends_the_waiting_for_room);
+	tcase_add_test(budget, time_ends_the_waiting_for_more_room);
+	tcase_add_loop_test(budget, who_is_cancelled_makes_room_at_once, 0, 2);
 	tcase_set_timeout(budget, 30);
 	suite_add_tcase(suite, budget);
 	tcase_add_checked_fixture(turns, setup, teardown);
