@@ -3,7 +3,8 @@
  * mended.h - operations that the server's own 4.3 answers wrongly, for all of its exports.
  *
  * GETATTR    an attribute number below 83 that the server has no row for (77, 78, 79, 81) fails the
- * READDIR    whole operation with INVAL. It is left out of the answer instead.
+ * READDIR    whole operation with INVAL. It is left out of the answer instead; but GETATTR gives 77,
+ *            clone_blksize, of files that CLONE may be served for.
  * IO_ADVISE  writes the hint over the state that the stateid names; CLOSE then ends the server. Here
  *            it answers that no hint is followed, and touches nothing.
  * READ_PLUS  answers one empty segment for a full file, and loses the data. Here it answers what READ
@@ -29,6 +30,14 @@
 
 enum nfs_req_result ssc_mended_getattr(struct nfs_argop4 *op, compound_data_t *data,
 				       struct nfs_resop4 *resp);
+
+/**
+ * @brief Answer a GETATTR of @wanted with clone_blksize, if that is asked for and the current file has it.
+ *        False: it has not, or nothing of the kind was asked.
+ */
+bool ssc_mended_blksize(const struct bitmap4 *wanted, compound_data_t *data,
+			struct nfs_resop4 *resp, enum nfs_req_result *result);
+
 enum nfs_req_result ssc_mended_readdir(struct nfs_argop4 *op, compound_data_t *data,
 				       struct nfs_resop4 *resp);
 

@@ -17,22 +17,28 @@
 #define GAP(number) (1U << ((number)-GAPS_FIRST))
 #define GAPS        (GAP(77) | GAP(78) | GAP(79) | GAP(81))
 
-static void leave_out_gaps(struct bitmap4 *wanted)
+static void leave_out(struct bitmap4 *wanted, uint32_t gaps)
 {
 	if (wanted->bitmap4_len > GAPS_FIRST / 32)
-		wanted->map[GAPS_FIRST / 32] &= ~GAPS;
+		wanted->map[GAPS_FIRST / 32] &= ~gaps;
 }
 
 enum nfs_req_result ssc_mended_getattr(struct nfs_argop4 *op, compound_data_t *data,
 				       struct nfs_resop4 *resp)
 {
-	leave_out_gaps(&op->nfs_argop4_u.opgetattr.attr_request);
+	struct bitmap4 *wanted = &op->nfs_argop4_u.opgetattr.attr_request;
+	enum nfs_req_result result;
+
+	leave_out(wanted, GAPS & ~GAP(77));
+	if (ssc_mended_blksize(wanted, data, resp, &result))
+		return result;
+	leave_out(wanted, GAPS);
 	return ssc_op_stock(NFS4_OP_GETATTR, op, data, resp);
 }
 
 enum nfs_req_result ssc_mended_readdir(struct nfs_argop4 *op, compound_data_t *data,
 				       struct nfs_resop4 *resp)
 {
-	leave_out_gaps(&op->nfs_argop4_u.opreaddir.attr_request);
+	leave_out(&op->nfs_argop4_u.opreaddir.attr_request, GAPS);
 	return ssc_op_stock(NFS4_OP_READDIR, op, data, resp);
 }

@@ -45,17 +45,29 @@ def attributes(a, folder):
     fh = a.lookup(a.root, "attrs")[1]
     plain = a.getattr(fh, USUAL)
     check("GETATTR of what is usual", (name_of(plain[0]), plain[1]), ("OK", USUAL))
-    for number in sorted(GAPS) + [83, 84, 95, 96, 127, 1000]:
+    # Where CLONE is served its unit is told.
+    given = {77} if a.path == "/stack" else set()
+    gaps = GAPS - given
+    for number in sorted(gaps) + [83, 84, 95, 96, 127, 1000]:
         check(f"GETATTR with {number} leaves it out", a.getattr(fh, USUAL | {number}), plain)
         check(f"GETATTR of {number} alone answers nothing", a.getattr(fh, {number}),
               (OK, set(), b""))
-    check("GETATTR of all gaps at once", a.getattr(fh, USUAL | GAPS | {90, 200}), plain)
+    check("GETATTR of all gaps at once", a.getattr(fh, USUAL | gaps | {90, 200}), plain)
+    if given:
+        unit = struct.pack(">I", os.statvfs(folder).f_bsize)
+        check("clone_blksize alone", a.getattr(fh, {77}), (OK, {77}, unit))
+        check("clone_blksize behind others", a.getattr(fh, USUAL | GAPS),
+              (OK, USUAL | {77}, plain[2] + unit))
+        last = a.getattr(fh, {82})
+        check("clone_blksize before others", a.getattr(fh, USUAL | {77, 80, 82, 83}),
+              (OK, USUAL | {77} | last[1], plain[2] + unit + last[2]))
+        check("clone_blksize of a folder", a.getattr(a.root, {77}), (OK, {77}, unit))
     done, have, _ = a.getattr(fh, set(range(200)) - SET_ONLY)
     check("GETATTR of all that can be read", name_of(done), "OK")
-    check("has what is usual and no gap", (have >= USUAL, have & GAPS), (True, set()))
+    check("has what is usual and no gap", (have >= USUAL, have & GAPS), (True, given))
     words = a.getattr(fh, {0})[2]
-    check("supported_attrs promises none of them",
-          numbers_of(struct.unpack(f">{len(words) // 4}I", words)[1:]) & GAPS, set())
+    check("supported_attrs promises what is given",
+          numbers_of(struct.unpack(f">{len(words) // 4}I", words)[1:]) & GAPS, given)
     for number in sorted(SET_ONLY & {48, 54}):
         status(f"GETATTR of {number}, which can only be set", a.getattr(fh, {1, number})[0], "INVAL")
     plain = a.readdir_attrs(a.root, USUAL)
