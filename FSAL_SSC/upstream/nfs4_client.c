@@ -7,6 +7,7 @@
  * every call by its deadline, so they need none themselves.
  */
 #include <arpa/inet.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include "ssc/log.h"
 
 #include "nfs4_internal.h"
+
+#define STACK_BYTES    (8 * 1024 * 1024)
 
 #define RETRY_FIRST_NS (20 * SSC_NS_PER_MS)
 #define RETRY_MAX_NS   (1000 * SSC_NS_PER_MS)
@@ -80,6 +83,26 @@ static void init(struct ssc_nfs4_client *c)
 	make_owner(c);
 }
 
+/* Signals are the host's; the stack is not to depend on a limit that it was started with. */
+static bool start_thread(struct ssc_nfs4_client *c)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	bool ok;
+
+	if (pthread_attr_init(&attr) != 0)
+		return false;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ok = pthread_attr_setstacksize(&attr, STACK_BYTES) == 0 &&
+	     pthread_create(&c->thread, &attr, ssc_nfs4_loop, c) == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (ok)
+		pthread_setname_np(c->thread, "ssc_nfs4");
+	return ok;
+}
+
 enum ssc_err ssc_nfs4_client_new(const struct ssc_nfs4_config *cfg, struct ssc_nfs4_client **out)
 {
 	struct ssc_nfs4_client *c;
@@ -105,7 +128,7 @@ enum ssc_err ssc_nfs4_client_new(const struct ssc_nfs4_config *cfg, struct ssc_n
 	if (c->evfd < 0)
 		goto err_free;
 	init(c);
-	if (pthread_create(&c->thread, NULL, ssc_nfs4_loop, c) != 0)
+	if (!start_thread(c))
 		goto err_close;
 	*out = c;
 	return SSC_OK;

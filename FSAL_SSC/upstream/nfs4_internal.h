@@ -136,7 +136,7 @@ struct ssc_nfs4_client {
 	uint32_t n_slots;    /* granted */
 	uint32_t slot_limit; /* by the server's later word */
 	uint32_t cb_slots;
-	uint32_t request_max, n_ops_max;
+	uint32_t io_max;
 	/* calls */
 	struct cds_list_head ready;
 	struct cds_list_head done;

@@ -217,6 +217,7 @@ static void use_session(struct ssc_nfs4_client *c, const struct channel *fore,
 	c->n_slots = fore->n_requests < c->cfg.n_slots ? fore->n_requests : c->cfg.n_slots;
 	c->slot_limit = UINT32_MAX;
 	c->cb_slots = back->n_requests < SSC_NFS4_CB_SLOTS ? back->n_requests : SSC_NFS4_CB_SLOTS;
+	c->io_max = io_max(fore);
 	c->session_ns = ssc_clock_now_ns();
 	c->has_session = c->is_bound = true;
 	c->wants_fresh = false;
@@ -225,7 +226,7 @@ static void use_session(struct ssc_nfs4_client *c, const struct channel *fore,
 	memcpy(c->info.session, c->session, sizeof(c->session));
 	c->info.n_sessions++;
 	c->info.n_slots = c->n_slots;
-	c->info.io_max = io_max(fore);
+	c->info.io_max = c->io_max;
 	c->info.has_back_channel = has_back;
 	pthread_mutex_unlock(&c->lock);
 }

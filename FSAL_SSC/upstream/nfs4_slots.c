@@ -237,6 +237,12 @@ static void send_again(struct ssc_nfs4_client *c, uint64_t now)
 	}
 }
 
+/* Some servers drop the connection of one who asks for more than the session grants. */
+static bool is_too_large(const struct ssc_nfs4_client *c, const struct ssc_nfs4_call *call)
+{
+	return call->write_bytes > c->io_max || (call->read_iov && call->read_max > c->io_max);
+}
+
 void ssc_nfs4_pump(struct ssc_nfs4_client *c, uint64_t now)
 {
 	send_again(c, now);
@@ -252,8 +258,10 @@ void ssc_nfs4_pump(struct ssc_nfs4_client *c, uint64_t now)
 			break;
 		cds_list_del(&call->link);
 		atomic_fetch_sub(&c->n_waiting, 1);
-		if (ssc_nfs4_is_hopeless(call)) {
-			ssc_nfs4_end(c, call, ssc_nfs4_local(SSC_E_PROTO));
+		if (ssc_nfs4_is_hopeless(call) || is_too_large(c, call)) {
+			ssc_nfs4_end(c, call,
+				     ssc_nfs4_local(is_too_large(c, call) ? SSC_E_INVAL
+									  : SSC_E_PROTO));
 			continue;
 		}
 		attach(c, at, call);

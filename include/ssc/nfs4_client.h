@@ -66,7 +66,10 @@ void ssc_nfs4_client_free(struct ssc_nfs4_client *client);
 /** @brief Wait for a session. Outcome OK, or why there is none at @until_ns. Blocks. */
 uint32_t ssc_nfs4_client_wait(struct ssc_nfs4_client *client, uint64_t until_ns);
 
-/** @brief Start @call; its done will run exactly once, perhaps before this returns. */
+/**
+ * @brief Start @call; its done will run exactly once, perhaps before this returns. One that reads or
+ *        writes more than info.io_max bytes ends with SSC_E_INVAL.
+ */
 void ssc_nfs4_submit(struct ssc_nfs4_client *client, struct ssc_nfs4_call *call) SSC_NONNULL;
 
 /**

@@ -293,6 +293,7 @@ struct nfs4_peer *peer_new(void)
 	if (!peer || pipe(peer->kick) != 0)
 		abort();
 	peer->n_slots = 16;
+	peer->request_max = (1 << 20) + 4096;
 	peer->lease_s = 90;
 	peer->target_slot = UINT32_MAX;
 	peer->fd = peer->next_fd = -1;

@@ -64,6 +64,7 @@ struct nfs4_peer {
 	uint32_t n_slots; /* granted, 16 */
 	/* RETRY_UNCACHED_REP comes from the operation behind SEQUENCE, as from Linux and Ganesha. */
 	bool is_uncached_later;
+	uint32_t request_max;         /* and of replies; 1 MiB and 4096 */
 	uint32_t lease_s;             /* 90 */
 	_Atomic uint32_t target_slot; /* sr_target_highest_slotid; UINT32_MAX: all */
 	_Atomic uint32_t status_flags;

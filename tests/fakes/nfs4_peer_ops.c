@@ -141,9 +141,9 @@ static uint32_t exchange_id(struct nfs4_peer *peer, struct ssc_xdr *x, struct ou
 	return OK;
 }
 
-static void put_channel(struct out *o, uint32_t n)
+static void put_channel(struct out *o, uint32_t max, uint32_t n)
 {
-	const uint32_t v[7] = {0, 1 << 20 | 4096, 1 << 20 | 4096, 4096, 64, n, 0};
+	const uint32_t v[7] = {0, max, max, 4096, 64, n, 0};
 
 	for (int i = 0; i < 7; i++)
 		put(o, v[i]);
@@ -174,8 +174,8 @@ static uint32_t create_session(struct nfs4_peer *peer, struct ssc_xdr *x, struct
 	put_bytes(o, peer->session, 16);
 	put(o, seqid);
 	put(o, flags & 2);
-	put_channel(o, peer->n_slots);
-	put_channel(o, 4);
+	put_channel(o, peer->request_max, peer->n_slots);
+	put_channel(o, 4096, 4);
 	return OK;
 }
 

@@ -9,7 +9,8 @@
  * ends in the name of the status, and the exit code is 1.
  *
  * Options: --async, --sync (default), --poll, --no-commit, --chunk N, --src-off N, --dst-off N,
- * --count N, --depth N (8), --block N (1M), --stable N, --seed N, --cancel-after MS, --wait S,
+ * --count N, --depth N (8), --block N (1M, or what the server
+ * grants), --stable N, --seed N, --cancel-after MS, --wait S,
  * --bounce MS (break the connection as often), --slots N, --uid N, --gid N, --minor N, --no-back,
  * --force, --keep (the destination is not emptied), --verbose. Sizes take k, M, G.
  */
@@ -414,12 +415,16 @@ static int bounced(struct tool *t, const struct command *cmd, char **arg)
 
 static int run(struct tool *t, struct ssc_nfs4_config *cfg, const struct command *cmd, char **arg)
 {
+	struct ssc_nfs4_info i;
 	uint32_t outcome;
 	int bad;
 
 	if (ssc_nfs4_client_new(cfg, &t->who.client) != SSC_OK)
 		return tool_fail("client", cfg->server, ssc_nfs4_local(SSC_E_INVAL));
 	outcome = ssc_nfs4_client_wait(t->who.client, ssc_clock_now_ns() + cfg->connect_ns);
+	ssc_nfs4_client_info(t->who.client, &i);
+	if (i.io_max && t->opt.block > i.io_max)
+		t->opt.block = i.io_max;
 	if (outcome)
 		bad = tool_fail("session", cfg->server, outcome);
 	else

@@ -316,6 +316,18 @@ START_TEST(a_call_that_does_not_fit_is_refused)
 }
 END_TEST
 
+START_TEST(a_small_session_is_respected)
+{
+	ssc_nfs4_client_free(client);
+	peer->request_max = 65536 + 3072;
+	nfs4_start();
+	ck_assert_uint_eq(info().io_max, 65536);
+	ck_outcome(read_some(0, 65536), "OK");
+	ck_outcome(read_some(0, 65537), "local INVAL");
+	ck_outcome(read_some(0, 10), "OK");
+}
+END_TEST
+
 START_TEST(the_lease_is_kept)
 {
 	ssc_nfs4_client_free(client);
@@ -366,6 +378,7 @@ int main(void)
 	tcase_add_test(tc, a_silent_server_is_asked_and_given_up);
 	tcase_add_test(tc, the_queue_has_an_end);
 	tcase_add_test(tc, a_call_that_does_not_fit_is_refused);
+	tcase_add_test(tc, a_small_session_is_respected);
 	tcase_add_test(tc, the_lease_is_kept);
 	suite_add_tcase(s, tc);
 	tcase_set_timeout(before, 30);
