@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 #
 # copy-fault.sh SERIES - what goes wrong while the server copies for a guest with that kernel: a signal,
-# a source that is removed, cut off or written to, errors of an upstream, an upstream that loses data, a
-# connection that is cut with the back channel on it, a server that is killed or stopped. Nothing hangs,
-# and cp ends with the right bytes, or with an error. The upstream of /held does what it is told to.
+# a source that is removed, cut off or written to, errors of an upstream, an upstream that loses data, is
+# slow or away, a connection that is cut with the back channel on it, a link that is down, copies killed
+# at random, a server that is killed or stopped, a client that dies. Nothing hangs, and cp ends with the
+# right bytes, or with an error. The upstream of /held does what it is told to.
 
 series=$1
 # shellcheck source-path=SCRIPTDIR source=lab.sh
@@ -149,6 +150,58 @@ cut_off() {
 	check "$series cutoff: it is the same" same_as_source cutoff
 }
 
+# Nobody hears of the end of the copy while the client's link is down.
+link_down() {
+	scripted slow fault WRITE HOLD times=$MANY
+	begin link /m/re/source /m/held/link
+	ip link set t1 down
+	no_more_faults
+	sleep "$1"
+	ip link set t1 up
+	ends link 60
+	check_same "$series link down for $1 s: cp succeeds" "$RC" 0
+	check "$series link down for $1 s: it is the same" same_as_source link
+}
+
+# delayed FROM NAME SECONDS: an upstream that is slow, or away (with a fourth word). A COPY of the small
+# one is answered when it is done, one of the other at once.
+delayed() {
+	scripted slow fault WRITE HOLD times=$MANY
+	begin "$2" "/m/re/$1" "/m/held/$2"
+	if [ -n "${4:-}" ]; then
+		scripted slow faults >/dev/null
+		scripted slow down
+		scripted slow release
+		sleep "$3"
+		scripted slow up
+	else
+		sleep "$3"
+		no_more_faults
+	fi
+	ends "$2" 40
+	check_same "$series $2: cp succeeds" "$RC" 0
+	second get "/$2" "$T/$2"
+	check "$series $2: it is the same" cmp "$T/$2" "$T/up/exp/$1"
+}
+
+listing() { (cd "$T/up2/exp" && stat -c '%n %s %Y' storm.*); }
+ended_well() {
+	local i
+	for ((i = 1; i <= $1; i++)); do
+		[ "$(figure $i)" = 0 ] || [ $((i % 2)) = 0 ] || return 1
+		[ "$(figure $i)" != 0 ] || cmp "$T/source" "$T/up2/exp/storm.$i" || return 1
+	done
+}
+storm() {
+	local n=24 before
+	phase storm "$1" $n /m/re/source /m/re2/storm
+	say "$series storm: $(grep -c '^= .* 0' "$T/said") of $n copies came to their end"
+	check "$series storm, seed $1: who was not killed has a copy" ended_well $n
+	before=$(listing)
+	sleep 1
+	check_same "$series storm: the server goes on with nothing" "$(listing)" "$before"
+}
+
 # server_ends NAME COMMAND...: two copies at once, one waits to write, the other to read.
 server_ends() {
 	local name=$1
@@ -170,16 +223,32 @@ server_ends() {
 	check "$series $name: afterwards files are copied" same_as_source "again$name"
 }
 
+# The server learns it from the lease.
+client_gone() {
+	local before
+	scripted slow fault WRITE HOLD times=$MANY
+	begin gone /m/re/source /m/held/gone
+	kill -KILL "$(cat "$T/client.qemu")"
+	wait "${GUEST_PID[client]}" || :
+	sleep 25
+	before=$(scripted slow calls WRITE)
+	no_more_faults
+	sleep 1
+	check_same "$series gone: nothing is copied any more for a client whose lease is over" \
+		"$(scripted slow calls WRITE)" "$before"
+}
+
 stop_re() { check "$series the server stops with copies under way" stop re 20; }
 
 "$CLIENT" pattern $BYTES 5 >"$T/source"
 start_upstreams
 cp "$T/source" "$T/up/exp/source"
+"$CLIENT" pattern 1500000 6 >"$T/up/exp/small"
 start_scripted slow "$(addr 5)"
 start_copy_server re "$(addr 2)" "EXPORT { Export_Id = 15; Path = /held; Pseudo = /held;
 	FSAL { $(scripted_block slow "Upstream_Timeout_Ms = 20000; Upstream_Dead_Ms = 60000;") } }"
 check "$series source on /held" second put "$T/source" /source
-boot client "$series" 1 "$here/copy.payload" start "$(addr 2)" re re2 vfs held
+boot client "$series" 1 -p "$T/client.qemu" "$here/copy.payload" start "$(addr 2)" "hard${SSC_GUEST_OPTION:+,$SSC_GUEST_OPTION}" re re2 vfs held
 check "$series: the guest mounts four exports by v4.2" gx 1 "test -e /o/held/source"
 
 signal TERM # background jobs ignore INT
@@ -191,9 +260,15 @@ fails full 28 "No space left"
 fails broken 5 "Input/output error"
 upstream_loses
 cut_off
+link_down 4
+delayed source slow-async 3
+delayed small slow-sync 3
+delayed source away-async 4 down
+delayed small away-sync 4 down
+for i in 1 2 3; do storm $((RANDOM * 32768 + RANDOM)); done
 check "$series: the server is the process that was started" is_running re
 refuse_log re 'FSAL :(CRIT|MAJ|FATAL)'
 server_ends killed kill9 re
 server_ends stopped stop_re
-check "$series: the guest ends" gx 1 'agent quit'
+client_gone
 check "$series: the server stops" stop re 15

@@ -9,7 +9,7 @@
 declare -A FOLDER=()
 
 # nfsv4_of NAME: a server with an identity of its own, which clients tell servers apart by.
-nfsv4_of() { echo "Server_Owner = $1; Server_Scope = $1; Lease_Lifetime = 15;"; }
+nfsv4_of() { echo "Server_Owner = $1; Server_Scope = $1; Lease_Lifetime = 10;"; }
 
 stacked_export() {
 	echo "EXPORT { Export_Id = $1; Path = $2; Pseudo = /$3; FSAL { Name = SSC; FSAL { Name = VFS; } } }"

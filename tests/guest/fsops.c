@@ -50,6 +50,7 @@ static const struct {
 	{"copy", "FROM TO FROM_OFFSET TO_OFFSET BYTES", 5, copy_file},
 	{"clone", "FROM TO ERRNO", 3, clone_file},
 	{"copy-setid", "FROM TO TO_BY_OTHER_MOUNT", 3, copy_setid},
+	{"copy-locked", "FROM TO", 2, copy_locked},
 	{"copy-ranges", "FILE FILE SECOND_BY_OTHER_MOUNT SEED COUNT", 5, copy_ranges},
 };
 

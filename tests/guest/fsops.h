@@ -74,6 +74,7 @@ void stream_unstable(char **argv);
 void copy_file(char **argv);
 void clone_file(char **argv);
 void copy_setid(char **argv);
+void copy_locked(char **argv);
 void copy_ranges(char **argv);
 
 #endif

@@ -90,6 +90,32 @@ void copy_setid(char **argv)
 	need((st.st_mode & 06000) == 0, "mode 0%o after the copy", st.st_mode);
 }
 
+static void lock_all(int fd, short type, const char *path)
+{
+	struct flock lock = {.l_type = type, .l_whence = SEEK_SET};
+
+	need(fcntl(fd, F_OFD_SETLK, &lock) == 0, "lock %s", path);
+}
+
+/* With both files locked: the client names the locks then, not the opens. */
+void copy_locked(char **argv)
+{
+	int in = xopen(argv[1], O_RDONLY, 0), out = xopen(argv[2], O_RDWR | O_CREAT, 0644), calls;
+	struct stat st;
+
+	need(fstat(in, &st) == 0, "stat %s", argv[1]);
+	lock_all(in, F_RDLCK, argv[1]);
+	lock_all(out, F_WRLCK, argv[2]);
+	for (int i = 0; i < 2; i++) {
+		need(copy_range(in, out, 0, 0, INT64_MAX / 2, &calls) == (uint64_t)st.st_size,
+		     "not all is copied");
+		lock_all(in, F_UNLCK, argv[1]);
+		lock_all(out, F_UNLCK, argv[2]);
+	}
+	xclose(in);
+	xclose(out);
+}
+
 /* ---- against a model ---- */
 
 struct side {
