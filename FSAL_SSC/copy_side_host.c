@@ -5,7 +5,13 @@
  * They may block, and want a context: each call here is made on a worker of the engine, as the copy's
  * caller. No state is passed, since states may go while a copy runs; that an open state allows the
  * copy was checked before, so share reservations are passed by (side.bypass).
+ *
+ * Data       Where a file's data ends is remembered for a while: a file system that keeps pages (tmpfs)
+ *            looks at each of them to find that out, and a copy in pieces would have it do so for the
+ *            rest of the file at each piece. Taking a new hole for data is harmless, it reads as zeros.
  */
+#include "ssc/clock.h"
+
 #include "copy_side.h"
 #include "nfs4_errmap.h"
 
@@ -94,6 +100,63 @@ static uint32_t seek(struct ssc_copy_side *side, data_content4 what, uint64_t of
 	return ssc_nfs4_of_fsal(status);
 }
 
+#define SEEN_N       64
+#define SEEN_KEEP_NS (2 * SSC_NS_PER_S)
+
+/* [start, end) was data at seen_ns. */
+struct seen {
+	fsal_fsid_t fsid;
+	uint64_t fileid;
+	uint64_t start, end, seen_ns;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct seen files[SEEN_N]; /* guarded by lock */
+} seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct seen *seen_of(const struct fsal_obj_handle *obj)
+{
+	return &seen.files[ssc_base_mix(obj->fileid ^ obj->fsid.minor) % SEEN_N];
+}
+
+static bool is_seen(const struct seen *s, const struct fsal_obj_handle *obj)
+{
+	return s->fileid == obj->fileid && s->fsid.major == obj->fsid.major &&
+	       s->fsid.minor == obj->fsid.minor;
+}
+
+/* Whether *@end is known of the data that @at is in. */
+static bool recall_data(const struct fsal_obj_handle *obj, uint64_t at, uint64_t *end)
+{
+	uint64_t now = ssc_clock_now_ns();
+	const struct seen *s = seen_of(obj);
+	bool is_known;
+
+	pthread_mutex_lock(&seen.lock);
+	is_known =
+		is_seen(s, obj) && s->start <= at && at < s->end && now - s->seen_ns < SEEN_KEEP_NS;
+	if (is_known)
+		*end = s->end;
+	pthread_mutex_unlock(&seen.lock);
+	return is_known;
+}
+
+static void note_data(const struct fsal_obj_handle *obj, uint64_t start, uint64_t end)
+{
+	struct seen *s = seen_of(obj);
+
+	pthread_mutex_lock(&seen.lock);
+	*s = (struct seen){
+		.fsid = obj->fsid,
+		.fileid = obj->fileid,
+		.start = start,
+		.end = end,
+		.seen_ns = ssc_clock_now_ns(),
+	};
+	pthread_mutex_unlock(&seen.lock);
+}
+
 static uint32_t size_now(struct ssc_copy_side *side, uint64_t *size)
 {
 	struct req_op_context ctx;
@@ -113,10 +176,13 @@ static uint32_t host_next_data(struct ssc_copy_file *file, uint64_t offset, uint
 	bool eof;
 
 	status = seek(side, NFS4_CONTENT_DATA, offset, start, &eof);
-	if (status == NFS4_OK && !eof)
-		status = seek(side, NFS4_CONTENT_HOLE, *start, end, &eof);
-	else if (status == NFS4_OK)
+	if (status == NFS4_OK && eof)
 		status = NFS4ERR_NXIO;
+	if (status == NFS4_OK && !recall_data(side->obj, *start, end)) {
+		status = seek(side, NFS4_CONTENT_HOLE, *start, end, &eof);
+		if (status == NFS4_OK)
+			note_data(side->obj, *start, *end);
+	}
 	/* No data from here to the end, or the file was cut off meanwhile. */
 	if (status == NFS4ERR_NXIO) {
 		status = size_now(side, start);
