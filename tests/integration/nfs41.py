@@ -74,7 +74,8 @@ class Nfs:
     """One client with one session."""
 
     MAX_REPLY = 1 << 20
-    SESSION_FLAGS = 0
+    SESSION_FLAGS = 0  # of CREATE_SESSION; 2 asks for a back channel
+    SLOTS = 1  # of either channel; requests of ours use the first only
 
     def __init__(self, host, port, path, who, minor=1):
         self.minor = minor
@@ -107,16 +108,20 @@ class Nfs:
         body += opaque(b"t") + struct.pack(">II", self.minor, len(ops)) + b"".join(ops)
         self.socket.sendall(struct.pack(">I", 0x80000000 | len(body)) + body)
 
-    def call(self, ops):
-        """Send it; a Reply behind its header, and its status."""
-        self.send(ops)
+    def record(self):
+        """One RPC message."""
         data = b""
         last = False
         while not last:
             mark = struct.unpack(">I", self.receive(4))[0]
             last = bool(mark & 0x80000000)
             data += self.receive(mark & 0x7fffffff)
-        reply = Reply(data)
+        return data
+
+    def call(self, ops):
+        """Send it; a Reply behind its header, and its status."""
+        self.send(ops)
+        reply = Reply(self.record())
         reply.fixed(24)  # xid, reply, accepted, verifier (2), success
         status = reply.u32()
         reply.opaque()
@@ -131,18 +136,19 @@ class Nfs:
         status, reply = self.call([op])
         assert status == OK, name_of(status)
         reply.fixed(8)
-        client = reply.u64()
-        sequence = reply.u32()
-        channel = struct.pack(">IIIIII", 0, 1 << 20, self.MAX_REPLY, 8192, 16, 1) + struct.pack(">I", 0)
-        op = struct.pack(">IQII", OP["CREATE_SESSION"], client, sequence, self.SESSION_FLAGS)
-        op += channel + channel
-        op += struct.pack(">III", 0x40000000, 1, 0)
+        self.client = reply.u64()
+        self.create_session(reply.u32())
+        self.compound(struct.pack(">II", OP["RECLAIM_COMPLETE"], 0))
+
+    def create_session(self, sequence):
+        op = struct.pack(">IQII", OP["CREATE_SESSION"], self.client, sequence, self.SESSION_FLAGS)
+        channel = struct.pack(">IIIIIII", 0, 1 << 20, self.MAX_REPLY, 8192, 16, self.SLOTS, 0)
+        op += channel + channel + struct.pack(">III", 0x40000000, 1, 0)
         status, reply = self.call([op])
         assert status == OK, name_of(status)
         reply.fixed(8)
-        self.client = client
         self.session = reply.fixed(16)
-        self.compound(struct.pack(">II", OP["RECLAIM_COMPLETE"], 0))
+        self.slot_seq = 0
 
     def compound(self, *ops):
         """Within the session; comes back while the server says DELAY. (status, Reply)."""
