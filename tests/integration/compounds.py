@@ -164,6 +164,53 @@ def handles(a):
     check("the server lives", a.run(op("PUTROOTFH"))[1], OK)
 
 
+def copy_result(reply):
+    """Behind its number: (status, count, how committed, consecutive, synchronous)"""
+    assert reply.u32() == OP["COPY"]
+    code = reply.u32()
+    if code != OK:
+        return (code,)
+    assert reply.u32() == 0, "a callback id"
+    count, committed = reply.u64(), reply.u32()
+    reply.fixed(8)
+    return code, count, committed, reply.u32(), reply.u32()
+
+
+def between(a, fh):
+    """COPYs that succeed, among other operations: every result is where it belongs."""
+    code, target, dst, _ = a.open(a.root, "copied", create="unchecked")
+    status("a file to copy to", code, "OK")
+    code, _, src, _ = a.open(fh, access=nfs41.READ)
+    status("a file to copy from", code, "OK")
+    put = [a.putfh(fh), op("SAVEFH"), a.putfh(target)]
+    ops = [*put, copy(src, dst, count=6), GETSIZE, copy(src, dst, dst_offset=6, count=6),
+           op("COMMIT", bytes(12)), GETSIZE, op("GETFH")]
+    number = a.slot_seq + 1
+    first = a.exchange(a.arguments(ops, number, cache=True))
+    again = a.exchange(a.arguments(ops, number, cache=True))
+    a.slot_seq = number
+    check("sent again, the same answer", again, first)
+    code, n, rest = a.results(first[1])
+    check("two COPYs among others", (name_of(code), n), ("OK", 10))
+    reply = nfs41.Reply(rest)
+    reply.fixed(24)
+    for end in (6, 12):
+        check(f"the COPY up to {end}", copy_result(reply), (OK, 6, 0, 1, 1))
+        if end == 12:
+            check("COMMIT", (reply.u32(), reply.u32()), (OP["COMMIT"], OK))
+            reply.fixed(8)
+        reply.fixed(8)
+        reply.fixed(4 * reply.u32())
+        reply.u32()
+        check("GETATTR tells the size", reply.u64(), end)
+    reply.fixed(8)
+    check("GETFH at the end", (reply.opaque(), reply.at), (target, len(rest)))
+    check("the bytes are there", a.read(target, ANONYMOUS)[1], b"hello\nhello\n")
+    accept, code, n, _ = a.run(*put, copy(src, BAD, count=1), GETSIZE)
+    check("a COPY that fails ends the compound", (accept, code != OK, n), (SUCCESS, True, 5))
+    a.close(target, dst)
+
+
 def grow(port, host, name):
     """ALLOCATE on a read-only export, one page."""
     a = Raw(host, port, "/ro", "grow")
@@ -179,6 +226,7 @@ def ours(port, host, pid):
     replays(a, fh)
     other_minors(a)
     handles(a)
+    between(a, fh)
     for name in ("ALLOCATE", "DEALLOCATE"):
         status(f"{name} on a read-only export", grow(port, host, name), "ROFS")
     memory(a, fh, pid)
