@@ -85,9 +85,10 @@ done
 
 # A WRITE whose reply was sent before a restart and arrives after it, when others know of it already.
 for v in 3 4; do
-	start_writer held$v on_fake $v verifiers /held$v
+	n_writes=$(scripted fake calls WRITE)
 	scripted fake fault WRITE HOLD_EXECUTED
-	scripted fake wait WRITE "$(($(scripted fake calls WRITE) + 1))"
+	start_writer held$v on_fake $v verifiers /held$v
+	scripted fake wait WRITE $((n_writes + 1))
 	scripted fake verifier "$((1000 + v))"
 	check "v$v: a WRITE after the restart" on_fake $v write /other$v 0 1000 2
 	scripted fake release
