@@ -15,6 +15,7 @@
 #include "ssc/clock.h"
 
 #include "copy_service.h"
+#include "ahead.h"
 #include "glue.h"
 
 #define DRAIN_NS (5 * SSC_NS_PER_S)
@@ -111,6 +112,7 @@ static bool start_upstream(struct ssc_export *exp)
 	atomic_store(&exp->timeout_ns, config->upstream_timeout_ms * SSC_NS_PER_MS);
 	atomic_store(&exp->allow_copy, config->allow_copy);
 	exp->caller = ssc_caller_new(exp->up, atomic_load(&exp->timeout_ns));
+	exp->ahead = ssc_ahead_new(exp->up);
 	ssc_late_watch(exp);
 	return true;
 }
@@ -118,6 +120,7 @@ static bool start_upstream(struct ssc_export *exp)
 /* What is left when it is stopped, or never was started. */
 static void free_export(struct ssc_export *exp)
 {
+	ssc_ahead_free(exp->ahead);
 	ssc_caller_free(exp->caller);
 	if (exp->up != NULL)
 		exp->up->ops->free(exp->up);

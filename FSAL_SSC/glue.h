@@ -54,6 +54,8 @@ struct ssc_module {
 
 extern struct ssc_module ssc_module;
 
+struct ssc_ahead;
+
 struct ssc_export {
 	struct fsal_export export;
 	struct glist_head in_module;
@@ -65,11 +67,16 @@ struct ssc_export {
 	uint64_t path_hash; /* of remote_path: names the root in handles */
 	struct ssc_upstream *up;
 	struct ssc_caller *caller;
+	struct ssc_ahead *ahead; /* ahead.h */
 	/* own locks */
 	struct ssc_verifier verifier;
 	_Atomic uint64_t timeout_ns;
 	atomic_bool allow_copy;
 	atomic_bool is_leaving; /* no more work for the cache above */
+	/* Changes of names that were asked for: how often one began, ended or turned out to have
+	   been made, and how many are under way. */
+	atomic_ullong n_changes;
+	atomic_uint n_changing;
 	struct {
 		pthread_mutex_t lock;
 		/* guarded by lock */

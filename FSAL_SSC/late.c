@@ -55,6 +55,7 @@ static void on_late(void *arg, const struct ssc_call *call)
 	struct ssc_export *exp = arg;
 	struct job *job;
 
+	atomic_fetch_add(&exp->n_changes, 1);
 	/* An export on its way out has no cache to keep right, and its references end. */
 	if (atomic_load(&exp->is_leaving))
 		return;

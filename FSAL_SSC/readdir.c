@@ -11,11 +11,15 @@
  * Verifier   belongs to the upstream's cookies, and Ganesha has no place for it in its own: it is
  *            kept in the directory's object. After a restart of ours it is not known, and zeros
  *            are sent. If the upstream refuses a cookie, a new one is fetched from the beginning.
+ * Ahead      The next page is asked for while this one is handed up: ahead.h.
  * Progress   each page must end at another cookie than it was asked from, else a broken server
  *            would keep us here for ever.
  *
  * Locks: handle.lock round the verifier. The server above holds its lock on the content.
  */
+#include "ssc/clock.h"
+
+#include "ahead.h"
 #include "glue.h"
 
 struct listing {
@@ -25,6 +29,7 @@ struct listing {
 	void *cb_arg;
 	attrmask_t mask;
 	uint64_t cookie; /* the upstream's: where the next page starts */
+	bool is_ahead;   /* the page was asked for before the server above wanted it */
 	bool is_eof;
 	bool is_full; /* no further page is wanted */
 	bool is_over; /* no further entry is wanted */
@@ -105,6 +110,69 @@ static enum ssc_err page_get(struct ssc_export *exp, struct ssc_handle *dir, uin
 	return page_ask(exp, dir, cookie, call);
 }
 
+/* ---- the next page ---- */
+
+/* What a page's name points to. */
+struct page_parts {
+	struct ssc_fh fh;
+	struct ssc_cred cred;
+	struct ssc_attrs attrs;
+};
+
+/* False: it cannot be named. */
+static bool page_name(struct ssc_export *exp, struct ssc_handle *dir, uint64_t cookie,
+		      struct page_parts *parts, struct ssc_ahead_page *page)
+{
+	*page = (struct ssc_ahead_page){
+		.dir = &parts->fh,
+		.cred = &parts->cred,
+		.attrs = &parts->attrs,
+		.cookie = cookie,
+		.n_changes = atomic_load(&exp->n_changes),
+	};
+	pthread_mutex_lock(&dir->lock);
+	memcpy(page->verf, dir->cookie_verf, sizeof(page->verf));
+	pthread_mutex_unlock(&dir->lock);
+	ssc_run_cred(&parts->cred);
+	return ssc_kept_last(&dir->kept, &parts->attrs) &&
+	       ssc_run_fh(exp, dir, NULL, &parts->fh) == SSC_OK;
+}
+
+static bool page_take(struct listing *l, struct ssc_call **call)
+{
+	struct ssc_ahead_page page;
+	struct page_parts parts;
+	uint64_t ticket;
+
+	if (l->cookie == 0 || !page_name(l->exp, l->dir, l->cookie, &parts, &page))
+		return false;
+	*call = ssc_ahead_take(l->exp->ahead, &page, &ticket);
+	if (*call == NULL)
+		return false;
+	ssc_kept_arrived(&l->dir->kept, ticket, &(*call)->attrs, false);
+	return true;
+}
+
+/* Ask for the page behind @call's. While names change, nobody knows which page is to be believed. */
+static void page_ask_ahead(struct listing *l, const struct ssc_call *call)
+{
+	const uint64_t by = ssc_clock_now_ns() + atomic_load(&l->exp->timeout_ns);
+	uint32_t n = call->res.readdir.n_ents;
+	struct ssc_upstream_limits limits;
+	struct ssc_ahead_page page;
+	struct page_parts parts;
+
+	if (n == 0 || call->res.readdir.eof || !call->has_attrs ||
+	    atomic_load(&l->exp->is_leaving) ||
+	    !page_name(l->exp, l->dir, call->res.readdir.ents[n - 1].cookie, &parts, &page) ||
+	    atomic_load(&l->exp->n_changing) > 0)
+		return;
+	parts.attrs = call->attrs;
+	l->exp->up->ops->limits(l->exp->up, &limits);
+	ssc_ahead_ask(l->exp->ahead, &page, limits.readdir_max_bytes, by,
+		      ssc_kept_ticket(&l->dir->kept));
+}
+
 /* ---- one entry ---- */
 
 /* An object for the entry. NOENT: it is gone meanwhile; XDEV: not to be shown. */
@@ -117,6 +185,8 @@ static enum ssc_err entry_object(const struct listing *l, const struct ssc_diren
 		return SSC_E_XDEV;
 	*attrs = ent->attrs;
 	*h = ssc_handle_new(l->exp, &ent->fh, attrs);
+	if (l->is_ahead) /* not asked for within this request */
+		ssc_kept_forget(&(*h)->kept);
 	return SSC_OK;
 }
 
@@ -192,9 +262,13 @@ static fsal_status_t readdir_list(struct fsal_obj_handle *obj, fsal_cookie_t *wh
 
 	*eof = false;
 	while (err == SSC_OK && !l.is_eof && !l.is_full && !l.is_over) {
-		err = page_get(l.exp, l.dir, l.cookie, &call);
-		if (err == SSC_OK)
+		l.is_ahead = page_take(&l, &call);
+		if (!l.is_ahead)
+			err = page_get(l.exp, l.dir, l.cookie, &call);
+		if (err == SSC_OK) {
+			page_ask_ahead(&l, call);
 			err = page_give(&l, call);
+		}
 		ssc_call_put(call);
 	}
 	*eof = l.is_eof;

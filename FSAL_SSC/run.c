@@ -81,6 +81,19 @@ struct attempt {
 	bool is_second;
 };
 
+/* In this order: who finds none under way finds the count of one that begins or ends moved, later. */
+static void begin_change(struct ssc_export *exp)
+{
+	atomic_fetch_add(&exp->n_changing, 1);
+	atomic_fetch_add(&exp->n_changes, 1);
+}
+
+static void end_change(struct ssc_export *exp)
+{
+	atomic_fetch_add(&exp->n_changes, 1);
+	atomic_fetch_sub(&exp->n_changing, 1);
+}
+
 static enum ssc_err attempt(const struct ssc_run *run, struct attempt *a, struct ssc_call **out)
 {
 	struct ssc_fh was = a->fh;
@@ -88,6 +101,7 @@ static enum ssc_err attempt(const struct ssc_run *run, struct attempt *a, struct
 	struct ssc_call *call;
 	uint64_t ticket;
 	enum ssc_err err;
+	bool is_change;
 
 	err = ssc_run_fh(run->exp, run->h, a->is_second ? &was : NULL, &a->fh);
 	if (err == SSC_OK && run->other != NULL)
@@ -106,7 +120,12 @@ static enum ssc_err attempt(const struct ssc_run *run, struct attempt *a, struct
 			return err;
 	}
 	ticket = ssc_kept_ticket(&run->h->kept);
+	is_change = !ssc_call_is_idempotent(call);
+	if (is_change)
+		begin_change(run->exp);
 	err = ssc_caller_run(run->exp->caller, ssc_run_who(), out);
+	if (is_change)
+		end_change(run->exp);
 	keep_attrs(run, ticket, err, *out, *out != call);
 	return err;
 }
