@@ -380,8 +380,11 @@ static void tick(struct ssc_timer *timer)
 	pthread_mutex_unlock(&cb.lock);
 	while (table != NULL && ssc_copy_table_next_client(table, &client)) {
 		is_busy = true;
-		if (ssc_channel_is_client_gone(client))
+		if (ssc_channel_is_client_gone(client)) {
+			LogInfo(COMPONENT_NFS_CB,
+				"client %" PRIx64 " is gone, and its copies with it", client);
 			ssc_copy_table_client_gone(table, client);
+		}
 	}
 	pthread_mutex_lock(&cb.lock);
 	if (is_busy || !LIST_EMPTY(&cb.calls) || !LIST_EMPTY(&cb.lingering))

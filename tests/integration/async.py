@@ -300,4 +300,13 @@ def part_hold():
         same("and known as such", copy.ask(c.walk("/other"))[0::2], (OK, ADMIN_REVOKED))
 
 
+def part_expire():
+    """A client that is not heard of any more while its copy runs; the script looks for its end."""
+    c = client("expire")
+    copy = Copy(c, "expire", stopped=True)
+    check("a copy runs", copy.is_async)
+    c.socket.close()
+    print(f"client {c.client:x}", flush=True)
+
+
 globals()["part_" + sys.argv[1]]()
