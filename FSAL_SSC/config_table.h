@@ -37,7 +37,7 @@
 	X(BOOL, Enable_Copy, enable_copy, true, 0, 1, "", "start", \
 	  "Serve NFSv4.2 server-side copy, and mend what the server's own NFSv4.2 operations get wrong; false leaves the server as it is") \
 	X(UI64, Copy_Sync_Max_Bytes, copy_sync_max_bytes, 4194304, 65536, 1073741824, "bytes", "start", \
-	  "A COPY of more is asynchronous, or, where the client wants to wait, is answered in pieces of up to 8 times so much data") \
+	  "A COPY of more is asynchronous, where the client allows that and can be called back") \
 	X(UI32, Copy_Sync_Max_Ms, copy_sync_max_ms, 1000, 10, 60000, "ms", "start", \
 	  "After this time a synchronous COPY is answered with what it has done so far") \
 	X(UI32, Copy_Chunk_Bytes, copy_chunk_bytes, 1048576, 65536, SSC_CONFIG_IO_MAX, "bytes", "start", \

@@ -15,12 +15,6 @@
 #include "copy_service.h"
 #include "op_copy.h"
 
-/*
- * A synchronous COPY goes on, while Copy_Sync_Max_Ms allows it, to so many times Copy_Sync_Max_Bytes of
- * data: between one piece and the next nothing is in flight.
- */
-#define PIECE_MAX 8
-
 /* One synchronous COPY. */
 struct sync_copy {
 	struct svc_req *req;
@@ -111,7 +105,6 @@ static enum nfs_req_result start_sync(compound_data_t *data, struct ssc_copy_pla
 		.count = plan->count,
 		.dst_size = plan->dst_size,
 		.stop_ns = ssc_clock_now_ns() + config->copy_sync_max_ms * SSC_NS_PER_MS,
-		.stop_bytes = PIECE_MAX * config->copy_sync_max_bytes,
 		.commit = plan->must_commit,
 		.done = copy_done,
 		.ctx = c,

@@ -202,7 +202,7 @@ struct ssc_copy {
 	bool is_waiting;              /* for the budget; its wake will come */
 	bool must_leave;              /* the budget: it waited once */
 	bool has_timer;               /* was armed once */
-	bool is_stopping;             /* by stop_ns, stop_bytes or cancel */
+	bool is_stopping;             /* by stop_ns or cancel */
 	bool is_cancelled;
 	bool is_eof;
 	bool has_written; /* commit is of use */
@@ -210,7 +210,6 @@ struct ssc_copy {
 	uint32_t status;  /* of what lies at end_pos */
 	uint32_t commit_status;
 	unsigned int n_begun;
-	uint64_t data_bytes;             /* of DATA chunks that were begun */
 	unsigned int n_flight;           /* chunks that are not over */
 	unsigned int n_listed;           /* in chunks */
 	uint64_t plan_pos;               /* all before it is in chunks, or done */

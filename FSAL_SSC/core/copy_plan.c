@@ -38,8 +38,6 @@ bool ssc_copy_plan_wants_locked(struct ssc_copy *copy)
 		return false;
 	if (spec->stop_ns != 0 && copy->n_begun > 0 && ssc_clock_now_ns() >= spec->stop_ns)
 		copy->is_stopping = true;
-	if (spec->stop_bytes != 0 && copy->data_bytes >= spec->stop_bytes)
-		copy->is_stopping = true;
 	return !copy->is_stopping;
 }
 
@@ -155,7 +153,6 @@ static struct ssc_copy_chunk *plan_data_locked(struct ssc_copy *copy)
 		return NULL;
 	}
 	chunk = ssc_copy_plan_chunk_locked(copy, SSC_COPY_CHUNK_DATA, copy->plan_pos, len);
-	copy->data_bytes += len;
 	chunk->is_scanned = !copy->knows_holes;
 	chunk->buffer = ssc_copy_buffer_get(copy->engine, cost);
 	return chunk;

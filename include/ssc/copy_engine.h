@@ -102,8 +102,6 @@ struct ssc_copy_spec {
 	uint64_t count;                  /* > 0; more than the source has: to its end */
 	uint64_t dst_size;   /* of the destination now: beyond it nothing is stored yet */
 	uint64_t stop_ns;    /* begin no chunk after this, if at least one was begun; 0 = never */
-	uint64_t stop_bytes; /* begin no chunk when data of so many bytes was begun; 0 = never. Known
-				 holes are not counted. */
 	uint64_t patience_ns; /* for NFS4ERR_DELAY, 0 = none */
 	bool commit; /* commit the destination before done, if anything of bytes was written */
 	void (*done)(struct ssc_copy *copy, void *ctx);
@@ -114,7 +112,7 @@ struct ssc_copy_result {
 	uint32_t status;        /* nfsstat4 of the first error; NFS4_OK */
 	uint64_t bytes;         /* copied, contiguous from the beginning, holes included */
 	bool is_eof;            /* the source ended at src_offset + bytes */
-	bool is_stopped;        /* by stop_ns, stop_bytes or cancel, before count or end */
+	bool is_stopped;        /* by stop_ns or cancel, before count or end */
 	uint32_t commit_status; /* of the commit, when spec.commit; NFS4_OK also when none was needed */
 };
 

@@ -57,6 +57,8 @@ def parse_args():
     parser.add_argument("--quick", action="store_true", help="2 repeats, huge files of 1 GiB")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="another value of a key of the SSC block")
+    parser.add_argument("--set-export", action="append", default=[], metavar="KEY=VALUE",
+                        help="another value of a key of the re-export")
     parser.add_argument("--quiet-wait", type=float, default=20,
                         help="longest wait for a quiet machine before one run, in seconds")
     parser.add_argument("--net", default="127.0.5", help="first three numbers of the addresses")
@@ -81,6 +83,11 @@ def parse_line(line):
         key, _, value = word.partition("=")
         row[key] = float(value)
     return row
+
+
+def key_value(item):
+    """KEY=VALUE as configuration files have it."""
+    return item.replace("=", " = ", 1)
 
 
 def memory_kib(pid, key):
@@ -118,13 +125,15 @@ class Copies:
     def start_servers(self, upstream_addr=None):
         bench = self.bench
         bench.start(bench.make("direct"), self.args.malloc)
-        self.server = bench.make("ssc", upstream_addr=upstream_addr)
+        self.server = bench.make("ssc", upstream_addr=upstream_addr,
+                                 extra="".join(f" {key_value(item)};"
+                                               for item in self.args.set_export))
         with open(os.path.join(self.server.folder, "conf"), "a", encoding="ascii") as conf:
             conf.write(
                 "EXPORT {\n\tExport_Id = 2;\n\tPath = \"" + self.local("stacked", "") + "\";\n"
                 "\tPseudo = \"/stack\";\n\tFilesystem_Id = 192.169;\n"
                 "\tFSAL { Name = SSC; FSAL { Name = VFS; } }\n}\nSSC {\n" +
-                "".join(f"\t{item.replace('=', ' = ', 1)};\n" for item in self.args.set) + "}\n")
+                "".join(f"\t{key_value(item)};\n" for item in self.args.set) + "}\n")
         bench.start(self.server, self.args.malloc)
 
     def path(self, place, name):
@@ -287,6 +296,10 @@ class Copies:
             raise servers.BenchError("huge: not enough memory")
         self.fill(place, "huge", size)
         names = ("huge", "huge.copy")
+        # Memory that this machine has not used for long is dear at first: the same for all ways.
+        warm = self.local(place, "huge.warm")
+        jobs.run_command(["cp", self.local(place, "huge"), warm], LIMIT_S, os.environ)
+        os.unlink(warm)
         self.copy("huge", place, "client", 0, names)
         self.copy("huge", place, "async", 0, names)
         self.copy("huge", place, "async", 0, names, ["--chunk", str(size // 2)], "async twice")

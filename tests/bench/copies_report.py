@@ -180,7 +180,7 @@ def calls_table(result):
 
 def markdown(result):
     machine, options = result["machine"], result["options"]
-    changed = f", {', '.join(options['set'])}" if options["set"] else ""
+    changed = "".join(f", {item}" for item in options["set"] + options["set_export"])
     text = ["# Server-side copy",
             f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(result['start']))}, "
             f"{machine['cores']} cores {machine['cpu']}, Linux {machine['kernel']}, "

@@ -201,8 +201,8 @@ class Bench:
             # A copy: a build that goes on meanwhile must not change what is measured.
             shutil.copyfile(self.module, os.path.join(self.plugins, "libfsalssc.so"))
 
-    def make(self, kind, upstream_addr=None, name=None, host_part=None):
-        """A server object of a kind: direct, proxy_v4 or ssc."""
+    def make(self, kind, upstream_addr=None, name=None, host_part=None, extra=""):
+        """A server object of a kind: direct, proxy_v4 or ssc. extra: of the ssc's FSAL block."""
         number = host_part or {"direct": 11, "proxy_v4": 12, "ssc": 13}[kind]
         name = name or kind
         folder = os.path.join(self.work, name)
@@ -221,7 +221,7 @@ class Bench:
             server.write_conf(
                 self.plugins, "/bench",
                 f"Name = SSC; Server = {upstream}; Port = {NFS_PORT}; Mount_Port = {MNT_PORT}; "
-                "Remote_Path = /bench;")
+                "Remote_Path = /bench;" + extra)
         return server
 
     def start(self, server, malloc):

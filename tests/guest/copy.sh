@@ -68,7 +68,7 @@ whole_files() {
 	no_data "big files"
 	check "$series big files: $(figure link) bytes on the link for $n times 20 MiB" \
 		under_one_percent $((n * 20 * MIB))
-	# A synchronous COPY does less than a file. Within the XFS cp clones.
+	# Within the XFS cp clones.
 	check_same "$series big files: each is one COPY or CLONE" $(($(figure COPY) + $(figure CLONE))) "$n"
 	check_same "$series big files: one is a CLONE" "$(figure CLONE)" 1
 	# What has holes cp reads and writes itself, by these modes, as it does all files by --sparse=always.

@@ -347,54 +347,6 @@ START_TEST(a_slice_stops_when_its_time_is_over)
 }
 END_TEST
 
-START_TEST(a_slice_stops_after_its_data)
-{
-	struct ssc_copy_spec spec;
-	struct ssc_copy_result result;
-
-	sizes(MIB, 0);
-	blocking_pair(_i);
-	spec = copy_unit_spec(0, 0, MIB);
-	spec.stop_bytes = 256 * KIB;
-	result = copy_unit_copy(&spec);
-	ck_assert_uint_eq(result.status, SSC_NFS4_OK);
-	ck_assert_uint_eq(result.bytes, 256 * KIB);
-	ck_assert(result.is_stopped);
-	ck_assert(!result.is_eof);
-	spec = copy_unit_spec(result.bytes, result.bytes, MIB);
-	spec.stop_bytes = MIB;
-	ck_assert_uint_eq(copy_unit_copy(&spec).bytes, MIB - 256 * KIB);
-}
-END_TEST
-
-START_TEST(known_holes_do_not_count_for_a_slice)
-{
-	static const struct fake_extent extents[] = {{64 * KIB, 128 * KIB},
-						     {MIB, MIB + 64 * KIB},
-						     {7 * MIB, 7 * MIB + 128 * KIB}};
-	struct ssc_copy_spec spec;
-	struct ssc_copy_result result;
-	int i;
-
-	sizes(8 * MIB, 0);
-	memset(src.data, 0, 8 * MIB);
-	for (i = 0; i < 3; i++)
-		copy_unit_fill(&src, extents[i].start, extents[i].end, 7);
-	fake_file_set_extents(&src, extents, 3);
-	blocking_pair(_i);
-	spec = copy_unit_spec(0, 0, 8 * MIB);
-	spec.stop_bytes = 128 * KIB;
-	result = copy_unit_copy(&spec);
-	ck_assert_uint_eq(result.bytes, MIB + 64 * KIB);
-	ck_assert(result.is_stopped);
-	spec = copy_unit_spec(result.bytes, result.bytes, 8 * MIB);
-	spec.stop_bytes = 256 * KIB;
-	result = copy_unit_copy(&spec);
-	ck_assert_uint_eq(result.bytes, 7 * MIB - 64 * KIB);
-	ck_assert(result.is_eof);
-}
-END_TEST
-
 START_TEST(a_copy_that_is_done_can_still_be_asked)
 {
 	struct copy_run run;
@@ -551,8 +503,6 @@ int main(void)
 	suite_add_tcase(suite, holes);
 	tcase_add_checked_fixture(ends, copy_unit_setup, copy_unit_teardown);
 	tcase_add_loop_test(ends, a_slice_stops_when_its_time_is_over, 0, 4);
-	tcase_add_loop_test(ends, a_slice_stops_after_its_data, 0, 4);
-	tcase_add_loop_test(ends, known_holes_do_not_count_for_a_slice, 0, 4);
 	tcase_add_loop_test(ends, a_copy_that_is_done_can_still_be_asked, 0, 4);
 	tcase_add_test(ends, ten_gib_completed_within_the_calls_need_little_stack);
 	tcase_set_timeout(ends, 30);
