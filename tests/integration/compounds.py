@@ -262,8 +262,9 @@ def alike(a):
     root = a.putfh(a.root)
     big = a.putfh(a.lookup(a.root, "big")[1])
     at = lambda offset, count: op("READ", ANONYMOUS + struct.pack(">QI", offset, count))
-    # Types, sizes, owners, modes, limits; not the times, which READ changes.
-    many = bitmap(0b1100_0000_0000_1111 << 14 << 32 >> 14 | 0x7ff0011f & ~(1 << 8))
+    # Types, sizes, owners, modes, limits; not the times, which READ changes, and not the list of what
+    # there is, which has clone_blksize with us.
+    many = bitmap(0b1100_0000_0000_1111 << 14 << 32 >> 14 | 0x7ff0011e & ~(1 << 8))
     yield "the root's handle and attributes", [op("PUTROOTFH"), op("GETFH"), GETSIZE]
     yield "a file's attributes", [put, op("GETATTR", bitmap(0x0010011a | 0x3a << 32))]
     yield "many attributes", [put, op("GETATTR", many)]
