@@ -386,7 +386,7 @@ void ssc_conn_drain_locked(struct ssc_conn *conn, struct cds_list_head *comp)
 	while ((node = __cds_wfcq_dequeue_blocking(&conn->q_head, &conn->q_tail)) != NULL) {
 		struct ssc_call_priv *p = caa_container_of(node, struct ssc_call_priv, qnode);
 
-		SSC_QUEUE_ACQUIRE(p);
+		SSC_TSAN_ACQUIRE(p);
 		if (atomic_load(&conn->state) == SSC_CONN_STOPPED) {
 			p->call->err = SSC_E_SHUTDOWN;
 			ssc_conn_finish_locked(conn, p->call, comp);

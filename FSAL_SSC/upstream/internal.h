@@ -34,6 +34,7 @@
 #include <urcu/wfcqueue.h>
 
 #include "ssc/budget.h"
+#include "ssc/tsan.h"
 #include "ssc/upstream.h"
 
 #include "wire.h"
@@ -111,26 +112,6 @@ enum ssc_err ssc_oneshot_mount(const struct ssc_oneshot *o, const union ssc_sock
 			       const char *path, struct ssc_fh *fh);
 
 /* ---- conn.c, submit.c, conn_loop.c ---- */
-
-/*
- * liburcu's queue orders its memory by inline assembly, which ThreadSanitizer cannot see: tell it
- * that what was written before the enqueue is visible after the dequeue.
- */
-#if defined(__SANITIZE_THREAD__)
-#define SSC_HAS_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SSC_HAS_TSAN 1
-#endif
-#endif
-#ifdef SSC_HAS_TSAN
-#include <sanitizer/tsan_interface.h>
-#define SSC_QUEUE_RELEASE(p) __tsan_release(p)
-#define SSC_QUEUE_ACQUIRE(p) __tsan_acquire(p)
-#else
-#define SSC_QUEUE_RELEASE(p) ((void)(p))
-#define SSC_QUEUE_ACQUIRE(p) ((void)(p))
-#endif
 
 enum ssc_conn_state {
 	SSC_CONN_IDLE,       /* no socket; next attempt not before retry_ns */

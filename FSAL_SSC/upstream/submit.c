@@ -128,7 +128,7 @@ void ssc_conn_submit(struct ssc_conn *conn, struct ssc_call *call)
 	ssc_call_get(call); /* the upstream's, until done or late */
 	ssc_call_get(call); /* this function's: done may drop the submitter's */
 	cds_wfcq_node_init(&p->qnode);
-	SSC_QUEUE_RELEASE(p);
+	SSC_TSAN_RELEASE(p);
 	cds_wfcq_enqueue(&conn->q_head, &conn->q_tail, &p->qnode);
 	ssc_conn_combine(conn, &comp);
 	ssc_conn_run(conn, &comp, call);
