@@ -9,9 +9,13 @@
  * Buffers    of two sizes, from lists, the last used first, since that one is in the cache. All of
  *            them, spare ones too, stay within cfg.inflight_bytes but for one; with no copy
  *            running only what one copy can use is kept.
+ * Idle       The thread that fell asleep last is woken first. Each has a semaphore of its own: a condition
+ *            that many wait for may lose a signal (glibc bug 25847, up to 2.40).
  * Locks      engine.lock is a leaf; memory is allocated and freed without it.
  */
 #include <assert.h>
+#include <errno.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -29,6 +33,8 @@ struct ssc_copy_thread {
 	pthread_t id;
 	struct ssc_copy_engine *engine;
 	struct ssc_copy_queue *queue;
+	sem_t wake; /* posted once by whoever takes it out of queue.idle */
+	SLIST_ENTRY(ssc_copy_thread) next_idle; /* engine.lock */
 };
 
 /* ---- turns ---- */
@@ -38,16 +44,20 @@ void ssc_copy_engine_queue(struct ssc_copy *copy)
 	struct ssc_copy_engine *engine = copy->engine;
 	struct ssc_copy_queue *queue =
 		copy->src_blocks || copy->dst_blocks ? &engine->blocking : &engine->light;
+	struct ssc_copy_thread *thread = NULL;
 
 	pthread_mutex_lock(&engine->lock);
 	if (!copy->is_queued) {
 		copy->is_queued = true;
 		atomic_fetch_add(&copy->refs, 1);
 		TAILQ_INSERT_TAIL(&queue->copies, copy, in_queue);
-		if (queue->n_idle > 0)
-			pthread_cond_signal(&queue->cond);
+		thread = SLIST_FIRST(&queue->idle);
+		if (thread != NULL)
+			SLIST_REMOVE_HEAD(&queue->idle, next_idle);
 	}
 	pthread_mutex_unlock(&engine->lock);
+	if (thread != NULL)
+		sem_post(&thread->wake);
 }
 
 struct turn {
@@ -61,15 +71,19 @@ static void turn_run(struct ssc_copy_work *work)
 }
 
 /* NULL: the engine stops. */
-static struct ssc_copy *next_copy(struct ssc_copy_engine *engine, struct ssc_copy_queue *queue)
+static struct ssc_copy *next_copy(struct ssc_copy_thread *thread)
 {
+	struct ssc_copy_engine *engine = thread->engine;
+	struct ssc_copy_queue *queue = thread->queue;
 	struct ssc_copy *copy;
 
 	pthread_mutex_lock(&engine->lock);
 	while ((copy = TAILQ_FIRST(&queue->copies)) == NULL && !engine->is_stopping) {
-		queue->n_idle++;
-		pthread_cond_wait(&queue->cond, &engine->lock);
-		queue->n_idle--;
+		SLIST_INSERT_HEAD(&queue->idle, thread, next_idle);
+		pthread_mutex_unlock(&engine->lock);
+		while (sem_wait(&thread->wake) != 0 && errno == EINTR)
+			;
+		pthread_mutex_lock(&engine->lock);
 	}
 	if (copy != NULL) {
 		TAILQ_REMOVE(&queue->copies, copy, in_queue);
@@ -89,7 +103,7 @@ static void *thread_main(void *arg)
 		engine->cfg.worker_begin();
 	if (thread->queue == &engine->blocking)
 		ssc_copy_here_set_worker();
-	while ((copy = next_copy(engine, thread->queue)) != NULL) {
+	while ((copy = next_copy(thread)) != NULL) {
 		struct turn turn = {.work.run = turn_run, .copy = copy};
 
 		ssc_copy_here_run(&turn.work);
@@ -224,6 +238,7 @@ static bool thread_start(struct ssc_copy_engine *engine, struct ssc_copy_queue *
 
 	thread->engine = engine;
 	thread->queue = queue;
+	sem_init(&thread->wake, 0, 0);
 	/* The host waits for its signals in one thread: none may land in ours. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -232,7 +247,9 @@ static bool thread_start(struct ssc_copy_engine *engine, struct ssc_copy_queue *
 	rc = pthread_create(&thread->id, &attr, thread_main, thread);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (rc == 0)
+	if (rc != 0)
+		sem_destroy(&thread->wake);
+	else
 		engine->n_threads++;
 	return rc == 0;
 }
@@ -287,8 +304,8 @@ struct ssc_copy_engine *ssc_copy_engine_new(const struct ssc_copy_engine_config 
 	engine->budget = ssc_budget_new(engine->cfg.inflight_bytes);
 	pthread_mutex_init(&engine->lock, NULL);
 	pthread_cond_init(&engine->left, NULL);
-	pthread_cond_init(&engine->blocking.cond, NULL);
-	pthread_cond_init(&engine->light.cond, NULL);
+	SLIST_INIT(&engine->blocking.idle);
+	SLIST_INIT(&engine->light.idle);
 	TAILQ_INIT(&engine->blocking.copies);
 	TAILQ_INIT(&engine->light.copies);
 	if (!threads_start(engine)) {
@@ -309,18 +326,18 @@ void ssc_copy_engine_free(struct ssc_copy_engine *engine)
 	/* Put by the caller, but a thread may still be on its way out of the last done. */
 	while (engine->n_alive > 0)
 		pthread_cond_wait(&engine->left, &engine->lock);
-	engine->is_stopping = true;
-	pthread_cond_broadcast(&engine->blocking.cond);
-	pthread_cond_broadcast(&engine->light.cond);
+	engine->is_stopping = true; /* nothing is queued any more, so posting to all is no harm */
 	pthread_mutex_unlock(&engine->lock);
 	for (i = 0; i < engine->n_threads; i++)
+		sem_post(&engine->threads[i].wake);
+	for (i = 0; i < engine->n_threads; i++) {
 		pthread_join(engine->threads[i].id, NULL);
+		sem_destroy(&engine->threads[i].wake);
+	}
 	assert(engine->used_bytes == 0);
 	ssc_budget_free(engine->budget);
 	buffers_free(&engine->spare[SMALL]);
 	buffers_free(&engine->spare[LARGE]);
-	pthread_cond_destroy(&engine->light.cond);
-	pthread_cond_destroy(&engine->blocking.cond);
 	pthread_cond_destroy(&engine->left);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine->threads);

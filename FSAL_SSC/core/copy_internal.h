@@ -75,11 +75,12 @@ struct ssc_copy_buffer {
 
 SLIST_HEAD(ssc_copy_buffers, ssc_copy_buffer);
 
-/* Copies that want a turn, and the threads that give it. */
+struct ssc_copy_thread;
+
+/* Copies that want a turn, and the threads that wait to give it. */
 struct ssc_copy_queue {
-	pthread_cond_t cond;
 	TAILQ_HEAD(, ssc_copy) copies;
-	unsigned int n_idle; /* threads that wait */
+	SLIST_HEAD(, ssc_copy_thread) idle;
 };
 
 struct ssc_copy_engine {

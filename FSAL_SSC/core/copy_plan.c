@@ -116,7 +116,6 @@ static struct ssc_copy_chunk *plan_hole_locked(struct ssc_copy *copy)
 		copy->plan_pos += len;
 		return NULL;
 	}
-	len = ssc_min64(len, copy->spec.dst_size - at);
 	/* One call for all of it only where that works; else many chunks write at the same time. */
 	if (!atomic_load(&copy->has_punched) || !atomic_load(&copy->can_punch))
 		len = ssc_min64(len, copy->chunk_bytes);

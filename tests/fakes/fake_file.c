@@ -152,7 +152,7 @@ static void answer(struct fake_file *f, struct ssc_copy_io *io, uint32_t status,
 	late->next = crew->waiting;
 	crew->waiting = late;
 	crew->n_waiting++;
-	pthread_cond_signal(&crew->cond);
+	pthread_cond_broadcast(&crew->cond); /* a signal to many may be lost: glibc bug 25847 */
 	pthread_mutex_unlock(&crew->lock);
 }
 

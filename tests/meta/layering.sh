@@ -28,7 +28,7 @@ only() {
 # Headers of the C library, the kernel and liburcu that any layer may use. A quoted header without
 # a folder is one beside the file, and the folders below hold none of another layer.
 system='std(arg|atomic|bool|def|int|io|lib)\.h|string\.h|strings\.h|errno\.h|limits\.h|inttypes\.h|ctype\.h'
-system+='|assert\.h|(link|elf|dlfcn)\.h|time\.h|pthread\.h|sched\.h|unistd\.h|fcntl\.h|poll\.h|netdb\.h|signal\.h|malloc\.h'
+system+='|assert\.h|(link|elf|dlfcn)\.h|time\.h|pthread\.h|sched\.h|unistd\.h|fcntl\.h|poll\.h|netdb\.h|signal\.h|semaphore\.h|malloc\.h'
 system+='|endian\.h|(sys|netinet|arpa|linux|sanitizer)/[a-z_]+\.h|urcu.*\.h'
 
 local_headers() { (cd "$1" && find . -maxdepth 1 -name '*.h' | sed 's|^\./||; s/\./\\./' | paste -sd '|'); }

@@ -144,8 +144,8 @@ static inline void copy_unit_start(struct copy_run *run, const struct ssc_copy_s
 	atomic_store(&run->is_starting, false);
 }
 
-/* Real milliseconds, while the fake clock goes on 20 for 1. */
-static inline bool copy_unit_wait(sem_t *sem, unsigned int ms)
+/* At most so many real milliseconds, for each of which the fake clock goes on by @step_ms. */
+static inline bool copy_unit_wait_by(sem_t *sem, unsigned int ms, unsigned int step_ms)
 {
 	for (; sem_trywait(sem) != 0; ms--) {
 		struct timespec ts;
@@ -160,9 +160,14 @@ static inline bool copy_unit_wait(sem_t *sem, unsigned int ms)
 		}
 		if (sem_timedwait(sem, &ts) == 0)
 			return true;
-		fake_clock_advance(20 * SSC_NS_PER_MS);
+		fake_clock_advance(step_ms * SSC_NS_PER_MS);
 	}
 	return true;
+}
+
+static inline bool copy_unit_wait(sem_t *sem, unsigned int ms)
+{
+	return copy_unit_wait_by(sem, ms, 20);
 }
 
 static inline void copy_unit_finish(struct copy_run *run)
