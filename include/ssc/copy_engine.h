@@ -100,8 +100,8 @@ struct ssc_copy_spec {
 					    are apart and end within its size */
 	uint64_t src_offset, dst_offset; /* offset + count does not overflow */
 	uint64_t count;                  /* > 0; more than the source has: to its end */
-	uint64_t dst_size;   /* of the destination now: beyond it nothing is stored yet */
-	uint64_t stop_ns;    /* begin no chunk after this, if at least one was begun; 0 = never */
+	uint64_t dst_size;    /* of the destination now: beyond it nothing is stored yet */
+	uint64_t stop_ns;     /* begin no chunk after this, if at least one was begun; 0 = never */
 	uint64_t patience_ns; /* for NFS4ERR_DELAY, 0 = none */
 	bool commit; /* commit the destination before done, if anything of bytes was written */
 	void (*done)(struct ssc_copy *copy, void *ctx);
