@@ -66,6 +66,7 @@ struct call {
 	CLIENT *clnt;             /* kept by req */
 	AUTH *auth;               /* a reference */
 	struct ssc_channel_slot slot;
+	bool is_busy; /* a session had no slot, or another call is being sent; before it is sent */
 	void (*done)(void *ctx, enum ssc_copy_told told);
 	void *ctx;
 	uint32_t args_len;
@@ -502,8 +503,10 @@ static bool send_over(struct call *call)
 	rpc_call_channel_t *chan = &call->session->cb_chan;
 	bool is_mine;
 
-	if (pthread_mutex_trylock(&chan->mtx) != 0)
+	if (pthread_mutex_trylock(&chan->mtx) != 0) {
+		call->is_busy = true;
 		return false;
+	}
 	if (!prepare_locked(call, chan)) {
 		CLIENT *clnt = chan->clnt;
 
@@ -529,7 +532,9 @@ static bool try_session(struct call *call, const struct ssc_cb_target *target,
 			const struct ssc_cb_offload_args *offload, nfs41_session_t *session)
 {
 	call->session = session;
-	if (ssc_channel_slot_take(session, &call->slot)) {
+	if (!ssc_channel_slot_take(session, &call->slot)) {
+		call->is_busy = true;
+	} else {
 		if (make_args(call, target, offload) && send_over(call))
 			return true;
 		ssc_channel_slot_give(session, &call->slot, 1);
@@ -552,7 +557,7 @@ void ssc_cb_offload_send(struct ssc_cb_target *target, const struct ssc_fh *fh,
 	nfs41_session_t *sessions[SSC_CHANNEL_SESSIONS];
 	struct call *call = gsh_calloc(1, sizeof(*call));
 	unsigned int n, i;
-	bool is_sent = false;
+	bool is_sent = false, is_busy;
 
 	memcpy(offload.response.verf, outcome->verf, SSC_VERIFIER_BYTES);
 	call->done = done;
@@ -565,6 +570,7 @@ void ssc_cb_offload_send(struct ssc_cb_target *target, const struct ssc_fh *fh,
 		ssc_channel_put(sessions[i]);
 	if (is_sent)
 		return;
+	is_busy = call->is_busy;
 	gsh_free(call);
-	done(ctx, SSC_TOLD_AGAIN);
+	done(ctx, is_busy ? SSC_TOLD_NO_ROOM : SSC_TOLD_AGAIN);
 }

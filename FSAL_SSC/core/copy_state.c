@@ -35,6 +35,12 @@
 /* However small retry_ns is: a callback that fails at once must not keep the timer thread busy. */
 #define RETRY_MIN_NS SSC_NS_PER_MS
 
+/*
+ * After NO_ROOM the end of another callback has us try again. This is for when that came before we said
+ * that we wait for it, and for callbacks that are not ours; doubles up to retry_ns.
+ */
+#define ROOM_MIN_NS (5 * SSC_NS_PER_MS)
+
 /* ---- references ---- */
 
 void ssc_copy_table_put(struct ssc_copy_table *table, uint64_t n)
@@ -143,7 +149,7 @@ static void send_locked(struct ssc_copy_state *state)
 	struct ssc_copy_table *table = state->table;
 
 	state->is_sending = true;
-	state->is_poked = false;
+	state->is_poked = state->wants_room = false;
 	state->refs++; /* dropped by told */
 	table->stats.callbacks_sent++;
 	pthread_mutex_unlock(&table->lock);
@@ -156,27 +162,56 @@ static bool is_waiting(const struct ssc_copy_state *state)
 	return state->phase == SSC_COPY_ENDED && !state->is_sending;
 }
 
+/* A callback of @client is over: there is room for one that waits for it. */
+static void give_room_locked(struct ssc_copy_table *table, uint64_t client)
+{
+	struct ssc_copy_state *state;
+
+	TAILQ_FOREACH(state, &table->kept, link)
+	{
+		if (state->client != client || !state->wants_room || !is_waiting(state))
+			continue;
+		state->wants_room = false; /* the next one is another's */
+		state->next_try_ns = 0;
+		arm_locked(table, 0);
+		return;
+	}
+}
+
+/* It is to be sent again: after *@pause_ns, which doubles, or at once. */
+static void retry_locked(struct ssc_copy_state *state, uint64_t *pause_ns, uint64_t max_ns)
+{
+	uint64_t now_ns = ssc_clock_now_ns();
+
+	state->table->stats.callbacks_again++;
+	if (!state->is_known)
+		return;
+	state->next_try_ns = state->is_poked ? now_ns : now_ns + *pause_ns;
+	if (!state->is_poked && *pause_ns < max_ns)
+		*pause_ns *= 2;
+	arm_locked(state->table, state->next_try_ns);
+}
+
 void ssc_copy_state_told(struct ssc_copy_state *state, enum ssc_copy_told told)
 {
 	struct ssc_copy_table *table = state->table;
 	struct ssc_copy_dead_list dead = SLIST_HEAD_INITIALIZER(dead);
-	uint64_t now_ns = ssc_clock_now_ns();
 
 	pthread_mutex_lock(&table->lock);
 	assert(state->is_sending);
 	state->is_sending = false;
+	if (told != SSC_TOLD_NO_ROOM)
+		give_room_locked(table, state->client);
 	switch (told) {
 	case SSC_TOLD_OK:
 		state->phase = SSC_COPY_TOLD;
 		break;
 	case SSC_TOLD_AGAIN:
-		table->stats.callbacks_again++;
-		if (!state->is_known)
-			break;
-		state->next_try_ns = state->is_poked ? now_ns : now_ns + state->retry_ns;
-		if (!state->is_poked && state->retry_ns < table->cfg.keep_ns / 8)
-			state->retry_ns *= 2;
-		arm_locked(table, state->next_try_ns);
+		retry_locked(state, &state->retry_ns, table->cfg.keep_ns / 8);
+		break;
+	case SSC_TOLD_NO_ROOM:
+		state->wants_room = true;
+		retry_locked(state, &state->room_ns, table->cfg.retry_ns);
 		break;
 	}
 	put_locked(state, &dead);
@@ -292,6 +327,7 @@ struct ssc_copy_state *ssc_copy_state_new(struct ssc_copy_table *table, uint64_t
 	table->refs++;
 	state->serial = ++table->serial;
 	state->retry_ns = table->cfg.retry_ns;
+	state->room_ns = ROOM_MIN_NS;
 	make_stateid(table, state);
 	*stateid = state->stateid;
 	LIST_INSERT_HEAD(bucket_of(table, &state->stateid), state, by_key);

@@ -39,10 +39,11 @@ struct ssc_copy_state {
 	bool is_revoked;   /* by the administrator */
 	bool is_sending;   /* a callback is on its way */
 	bool is_poked;     /* while one was */
+	bool wants_room;   /* the last one was told NO_ROOM */
 	uint64_t seen;     /* the largest count that was reported */
 	uint64_t ended_ns;
-	uint64_t next_try_ns; /* ENDED and not sending */
-	uint64_t retry_ns;
+	uint64_t next_try_ns;             /* ENDED and not sending */
+	uint64_t retry_ns, room_ns;       /* until the next try, after AGAIN and NO_ROOM */
 	TAILQ_ENTRY(ssc_copy_state) link; /* running or kept */
 	LIST_ENTRY(ssc_copy_state) by_key;
 	SLIST_ENTRY(ssc_copy_state) dead;

@@ -70,8 +70,9 @@ struct ssc_copy_table_config {
 
 /** @brief What became of a callback. */
 enum ssc_copy_told {
-	SSC_TOLD_OK,    /* answered, with whatever status but DELAY */
-	SSC_TOLD_AGAIN, /* DELAY, or it could not be sent: later */
+	SSC_TOLD_OK,      /* answered, with whatever status but DELAY */
+	SSC_TOLD_AGAIN,   /* DELAY, or it could not be sent: later */
+	SSC_TOLD_NO_ROOM, /* not sent: its client takes no more now; when another of its is over */
 };
 
 struct ssc_copy_table *ssc_copy_table_new(const struct ssc_copy_table_config *cfg) SSC_NONNULL;
@@ -136,7 +137,7 @@ bool ssc_copy_table_stop(struct ssc_copy_table *table, uint64_t until_ns);
 struct ssc_copy_table_stats {
 	uint32_t running, kept;
 	uint64_t started, refused, cancelled;
-	uint64_t callbacks_sent, callbacks_again; /* again: of those sent, SSC_TOLD_AGAIN */
+	uint64_t callbacks_sent, callbacks_again; /* again: of those sent, not SSC_TOLD_OK */
 };
 
 void ssc_copy_table_stats(struct ssc_copy_table *table,

@@ -19,7 +19,7 @@
 #define KEEP_NS  (600 * SSC_NS_PER_S)
 #define RETRY_NS SSC_NS_PER_S
 
-enum answer { ANSWER_OK, ANSWER_AGAIN, ANSWER_LATER };
+enum answer { ANSWER_OK, ANSWER_AGAIN, ANSWER_NO_ROOM, ANSWER_LATER };
 
 struct copy {
 	struct ssc_copy_state *state;
@@ -72,6 +72,9 @@ static inline void copy_send(void *ctx, struct ssc_copy_state *state,
 		break;
 	case ANSWER_AGAIN:
 		copy_answer(copy, state, SSC_TOLD_AGAIN);
+		break;
+	case ANSWER_NO_ROOM:
+		copy_answer(copy, state, SSC_TOLD_NO_ROOM);
 		break;
 	case ANSWER_LATER:
 		break;
