@@ -75,9 +75,10 @@ def run_command(args, limit_s, environment):
     with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env=environment) as process:
         timer = threading.Timer(limit_s, process.kill)
+        timer.daemon = True  # one that is interrupted does not wait for it
         timer.start()
         errors = []
-        reader = threading.Thread(target=lambda: errors.append(process.stderr.read()))
+        reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
         reader.start()
         out = process.stdout.read()
         reader.join()
