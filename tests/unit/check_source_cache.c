@@ -179,6 +179,25 @@ START_TEST(waiting_is_bounded_and_the_attempt_goes_on)
 }
 END_TEST
 
+START_TEST(each_waits_for_its_own_time)
+{
+	struct asker askers[N];
+
+	fake_source_hold_mounts(1, true);
+	for (int i = 0; i < N; i++) {
+		ask(&askers[i], 1);
+		advance(SSC_NS_PER_S - 1);
+	}
+	advance(WAIT_NS - N * SSC_NS_PER_S - 2);
+	for (int i = 0; i < N; i++) {
+		ck_assert(!is_done(&askers[i]));
+		advance(i == 0 ? 0 : SSC_NS_PER_S - 1);
+		ck_assert_int_eq(asker_await(&askers[i]), SSC_E_TIMEDOUT);
+	}
+	fake_source_hold_mounts(1, false);
+}
+END_TEST
+
 START_TEST(what_nobody_waits_for_any_more_is_kept)
 {
 	struct asker asker;
@@ -236,6 +255,7 @@ struct again {
 	struct ssc_source_wait wait; /* first */
 	struct asker asker;
 	enum ssc_err err;
+	atomic_bool has_asked;
 };
 
 static void ask_again(struct ssc_source_wait *wait, enum ssc_err err, struct ssc_source *source)
@@ -246,6 +266,7 @@ static void ask_again(struct ssc_source_wait *wait, enum ssc_err err, struct ssc
 	if (source != NULL)
 		ssc_source_put_dead(source);
 	ask(&again->asker, 1);
+	atomic_store(&again->has_asked, true);
 }
 
 START_TEST(a_done_may_ask_again)
@@ -254,10 +275,10 @@ START_TEST(a_done_may_ask_again)
 	struct again again = {.wait.done = ask_again};
 
 	ssc_source_cache_get_async(cache, &key, &again.wait);
-	while (atomic_load(&again.asker.n_done) == 0)
+	while (!atomic_load(&again.has_asked))
 		sched_yield();
 	ck_assert_int_eq(again.err, SSC_OK);
-	ck_assert_int_eq(again.asker.err, SSC_OK);
+	ck_assert_int_eq(asker_await(&again.asker), SSC_OK);
 	fake_source_check(again.asker.source, 1);
 	ssc_source_put(again.asker.source);
 	ck_assert_uint_eq(fake_source_read(&fake_sources[1].n_attempts), 2);
@@ -408,6 +429,7 @@ int main(void)
 	tcase_add_test(wait, all_who_ask_share_one_attempt);
 	tcase_add_test(wait, a_failure_wakes_all_and_is_forgotten);
 	tcase_add_test(wait, waiting_is_bounded_and_the_attempt_goes_on);
+	tcase_add_test(wait, each_waits_for_its_own_time);
 	tcase_add_test(wait, what_nobody_waits_for_any_more_is_kept);
 	tcase_add_test(wait, a_late_failure_is_told_to_nobody_twice);
 	tcase_add_test(wait, a_wait_can_be_cancelled_until_it_is_told);

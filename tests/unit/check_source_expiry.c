@@ -4,6 +4,7 @@
  *
  * Most tests stand for a fault that others have had in a delayed unmount; see the comments.
  */
+#include "core/source_internal.h"
 #include "source_unit.h"
 
 static bool is_mounted(unsigned int id)
@@ -98,6 +99,7 @@ START_TEST(one_timer_serves_each_at_its_own_time)
 		advance(SSC_NS_PER_S);
 		fake_source_await(&fake_sources[i].n_mounted, 0);
 	}
+	await_sources(0);
 	ck_assert_uint_eq(stats().unmounts, 10);
 }
 END_TEST
@@ -122,6 +124,51 @@ START_TEST(every_way_out_gives_the_reference_back)
 	advance(IDLE_NS);
 	await_sources(0);
 	ck_assert_uint_eq(stats().unmounts, 2);
+}
+END_TEST
+
+/* ---- claiming, from within: what no test from outside can time ---- */
+
+static bool claim(struct ssc_source *source, uint64_t refs)
+{
+	bool is_claimed;
+
+	pthread_mutex_lock(&cache->lock);
+	is_claimed = ssc_source_claim_locked(source, refs);
+	pthread_mutex_unlock(&cache->lock);
+	return is_claimed;
+}
+
+START_TEST(what_was_used_since_the_look_is_not_claimed)
+{
+	struct ssc_source *source = get(1);
+	uint64_t refs;
+
+	ssc_source_put(source);
+	refs = atomic_load(&source->refs);
+	use(1);
+	ck_assert_uint_eq(ssc_source_count(refs), ssc_source_count(atomic_load(&source->refs)));
+	ck_assert(!claim(source, refs)); /* idle then and idle now, but not in between */
+	ck_assert_ptr_eq(get(1), source);
+	ck_assert(!claim(source, refs));
+	ssc_source_put(source);
+	ck_assert(claim(source, atomic_load(&source->refs)));
+	fake_source_await(&fake_sources[1].n_mounted, 0);
+}
+END_TEST
+
+/* A look-up that found it just before it was claimed. */
+START_TEST(what_was_claimed_has_no_reference_to_share)
+{
+	struct ssc_source *source = get(1);
+
+	ssc_source_put(source);
+	rcu_read_lock();
+	ck_assert(claim(source, atomic_load(&source->refs)));
+	ck_assert(!ssc_source_get_unless_zero(source));
+	SSC_TSAN_RELEASE(source);
+	rcu_read_unlock();
+	fake_source_await(&fake_sources[1].n_mounted, 0);
 }
 END_TEST
 
@@ -304,6 +351,8 @@ END_TEST
 
 START_TEST(stop_unmounts_all_and_refuses)
 {
+	struct ssc_source_key key = fake_source_key(1);
+
 	for (unsigned int i = 1; i <= 6; i++)
 		use(i);
 	ck_assert(ssc_source_cache_stop(cache, UINT64_MAX));
@@ -311,6 +360,8 @@ START_TEST(stop_unmounts_all_and_refuses)
 		ck_assert(!is_mounted(i));
 	ck_assert_int_eq(get_err(1), SSC_E_SHUTDOWN);
 	ck_assert_ptr_null(try_get(1));
+	ssc_source_cache_warm(cache, &key);
+	ck_assert_uint_eq(ssc_source_cache_list(cache, NULL, 0), 0);
 	ck_assert_uint_eq(fake_source_read(&fake_sources[1].n_attempts), 1);
 	ck_assert(ssc_source_cache_stop(cache, 0));
 }
@@ -335,6 +386,21 @@ START_TEST(stop_is_bounded)
 	fake_source_hold_mounts(3, false);
 	ck_assert(ssc_source_cache_stop(cache, UINT64_MAX));
 	ck_assert(!is_mounted(1) && !is_mounted(2) && !is_mounted(3));
+}
+END_TEST
+
+/* From within: whoever frees the timers next relies on it. */
+START_TEST(after_stop_the_timer_is_not_armed)
+{
+	struct ssc_source *a = get(1), *b = get(1);
+
+	ck_assert_uint_ne(cache->timer.place, 0); /* for the wait */
+	advance(WAIT_NS);
+	ck_assert(!ssc_source_cache_stop(cache, 0));
+	ck_assert_uint_eq(cache->timer.place, 0);
+	ssc_source_put(a);
+	ck_assert_uint_eq(cache->timer.place, 0);
+	ssc_source_put(b);
 }
 END_TEST
 
@@ -427,6 +493,7 @@ int main(void)
 {
 	Suite *suite = suite_create("source_expiry");
 	TCase *idle = tcase_create("idle");
+	TCase *claims = tcase_create("claims");
 	TCase *gone = tcase_create("unmounted, dead, purged");
 	TCase *end = tcase_create("the end");
 
@@ -438,6 +505,10 @@ int main(void)
 	tcase_add_test(idle, one_timer_serves_each_at_its_own_time);
 	tcase_add_test(idle, every_way_out_gives_the_reference_back);
 	suite_add_tcase(suite, idle);
+	tcase_add_checked_fixture(claims, unit_setup, unit_teardown);
+	tcase_add_test(claims, what_was_used_since_the_look_is_not_claimed);
+	tcase_add_test(claims, what_was_claimed_has_no_reference_to_share);
+	suite_add_tcase(suite, claims);
 	tcase_add_checked_fixture(gone, unit_setup, unit_teardown);
 	tcase_add_test(gone, a_new_asker_never_gets_what_is_being_unmounted);
 	tcase_add_test(gone, others_leave_while_one_is_unmounted_slowly);
@@ -450,6 +521,7 @@ int main(void)
 	tcase_add_checked_fixture(end, unit_setup, unit_teardown);
 	tcase_add_test(end, stop_unmounts_all_and_refuses);
 	tcase_add_test(end, stop_is_bounded);
+	tcase_add_test(end, after_stop_the_timer_is_not_armed);
 	tcase_add_test(end, what_is_in_use_outlives_the_cache);
 	tcase_add_test(end, it_starts_and_stops_a_hundred_times);
 	tcase_add_test(end, nothing_to_free);
