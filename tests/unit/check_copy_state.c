@@ -123,7 +123,7 @@ END_TEST
 
 START_TEST(stateids_are_distinct_and_none_of_the_hosts)
 {
-	enum { N = 2000 };
+	enum { N = 400 };
 	static struct copy copies[N];
 	uint32_t middle;
 
