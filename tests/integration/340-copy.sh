@@ -30,15 +30,26 @@ start_reexport re "$(addr 12)" "" "
 	$(export_block 26 off "Name = SSC; Allow_Copy = false; FSAL { Name = VFS; }")
 	$(export_block 27 squash "$stack" RW Root_Squash)"
 
-for part in whole ranges holes rules; do
-	say "$part"
+# part NAME SERVER: its checks are ours.
+part() {
+	local line
+	say "$1"
 	while IFS= read -r line; do
 		case $line in
 		"ok - "*) check "${line#ok - }" true ;;
 		*) check "${line#not ok - }" false ;;
 		esac
-	done < <(timeout 120 python3 -B "$SSC_ROOT/tests/integration/copyrules.py" "$part" "${ADDR[re]}" \
+	done < <(timeout 120 python3 -B "$SSC_ROOT/tests/integration/copyrules.py" "$1" "${ADDR[$2]}" \
 		"$NFS_PORT" "$T" 2>&1 || :)
-done
+}
+
+for name in whole ranges holes rules; do part "$name" re; done
 refuse_log re ':(CRIT|MAJ) :.*(SSC|FSAL)'
 check "ends when asked" stop re 5
+
+start_reexport strict "$(addr 14)" "" "
+	SSC { Copy_Strict_Range = true; }
+	$(export_block 21 re1 "$(ssc_block up1)")
+	$(export_block 23 st1 "$stack")"
+part strict strict
+check "the strict one ends when asked" stop strict 5

@@ -294,6 +294,23 @@ def holes(a, b, what, is_known):
     check(f"{what}: over old data", b.get("h3") == a.get("h1"), True)
 
 
+def strict(a):
+    """Copy_Strict_Range = true: the range must lie within the source."""
+    c = a.c
+    a.put("t1", b"0123456789" * 100)
+    src, src_id = a.open("t1", READ)
+    dst, dst_id = a.open("t2", BOTH, create="unchecked")
+    def one(what, want, *args):
+        got = c.copy(src, src_id, dst, dst_id, *args)
+        check(f"{a.path}, strict: {what}", (name_of(got.status), got.count), want)
+    one("one byte too many", ("INVAL", 0), 0, 0, 1001)
+    one("from beyond the end", ("INVAL", 0), 1001, 0, 1)
+    check(f"{a.path}, strict: nothing was written", a.get("t2"), b"")
+    one("up to the end", ("OK", 900), 100, 0, 900)
+    one("to the end, wherever that is", ("OK", 1000), 0, 0, 0)
+    one("nothing, at the end", ("OK", 0), 1000, 0, 0)
+
+
 def clone_one(c, src, dst, *args):
     """Status of one CLONE; src and dst are (handle, stateid)."""
     got, reply = c.between(src[0], dst[0], clone_op(src[1], dst[1], *args),
@@ -359,12 +376,15 @@ def main():
     def export(name):
         return Export(host, int(port), f"/{name}", f"{folder}/{name}", f"{part}-{name}")
     re1, st1 = export("re1"), export("st1")
-    re2 = export("re2") if part != "clone" else None
+    re2 = export("re2") if part not in ("clone", "strict") else None
     if part == "whole":
         for a, b in ((re1, re1), (re1, re2), (st1, st1), (re1, st1), (st1, re2)):
             whole(a, b, f"{a.path} to {b.path}")
     elif part == "clone":
         clone(export("x1"), export("x2"), st1, re1)
+    elif part == "strict":
+        strict(re1)
+        strict(st1)
     elif part == "ranges":
         for a, b in ((re1, re2), (st1, st1), (st1, re1), (re1, st1)):
             ranges(a, b, f"{a.path} to {b.path}")
